@@ -121,11 +121,11 @@ class _Repository:
         """
         content, last = self._contents[path], module.rpartition(".")[2]
         if not path.endswith(".py"):
-            found = _line(
+            line_of_use = _line(
                 content, rb"\b%s[.:]%s\b" % (re.escape(last.encode()), re.escape(name.encode()))
             )
             importing = rb"^[ \t>.]*(?:from|import)\b[^\n]*\b%s\b" % re.escape(last.encode())
-            return found or (
+            return line_of_use or (
                 _line(content, any_of([name]).pattern) if _line(content, importing) else 0
             )
         if path not in self._reached_by(module) and not any_of([last]).search(content):
@@ -174,8 +174,8 @@ class _Repository:
         reached = _closure([target], graph)
         for cycle in cycles:
             if cycle & reached:
-                some = " and ".join(sorted(cycle)[:2])
-                return f"{some} import each other, and this import may decide which comes first"
+                cycle_members = " and ".join(sorted(cycle)[:2])
+                return f"{cycle_members} import each other, and this import may decide which comes first"
         taking = min(reached & self._whole.keys(), default="")
         if taking:
             return (
@@ -210,10 +210,12 @@ class _Repository:
     def evaluator(self, path: str) -> str:
         """Who outside the file may look at its annotations at run time, as a clause."""
         for other, content in self._contents.items():
-            found = _READS_ANNOTATIONS.search(content)
-            if found and other != path and other.endswith(".py") and is_product(other):
-                line = content.count(b"\n", 0, found.start()) + 1
-                return f"{other}:{line} looks at annotations at run time ({found[1].decode()})"
+            reader_match = _READS_ANNOTATIONS.search(content)
+            if reader_match and other != path and other.endswith(".py") and is_product(other):
+                line = content.count(b"\n", 0, reader_match.start()) + 1
+                return (
+                    f"{other}:{line} looks at annotations at run time ({reader_match[1].decode()})"
+                )
         # a package passes on what its __init__ imports: who imports that may be the one who
         # evaluates
         passing = {
@@ -244,8 +246,8 @@ class _Repository:
     def _above(self, path: str) -> list[str]:
         """The `__init__.py` files of the packages that a file is in."""
         parts = plain_name(self._survey.modules[path]).split(".")
-        some = (self._file.get(".".join(parts[:count])) for count in range(1, len(parts)))
-        return [file for file in some if file]
+        init_files = (self._file.get(".".join(parts[:count])) for count in range(1, len(parts)))
+        return [file for file in init_files if file]
 
     def _side_effect(self, path: str) -> tuple[int, str]:
         if path not in self._effects:
@@ -265,18 +267,18 @@ class _Repository:
 
 def _line(content: bytes, pattern: bytes) -> int:
     """The line of the first match, 0 for none."""
-    found = re.search(pattern, content, re.MULTILINE)
-    return content.count(b"\n", 0, found.start()) + 1 if found else 0
+    match = re.search(pattern, content, re.MULTILINE)
+    return content.count(b"\n", 0, match.start()) + 1 if match else 0
 
 
 def _closure(starts: Iterable[str], graph: Mapping[str, Iterable[str]]) -> set[str]:
     todo = list(dict.fromkeys(starts))
-    seen = set(todo)
+    closure = set(todo)
     while todo:
-        new = set(graph.get(todo.pop(), ())) - seen
-        seen |= new
+        new = set(graph.get(todo.pop(), ())) - closure
+        closure |= new
         todo += new
-    return seen
+    return closure
 
 
 def on_disk(top: Path, path: str, stored: bytes) -> bytes:
@@ -330,14 +332,14 @@ def _read(top: Path, path: str) -> bytes:
 class _Plan:
     """Which violations are fixed, and why the others aren't."""
 
-    def __init__(self, manifest: Manifest, survey: Survey, found: Iterable[Violation]) -> None:
+    def __init__(self, manifest: Manifest, survey: Survey, violations: Iterable[Violation]) -> None:
         self._manifest, self._survey, self._around = manifest, survey, _Repository(survey)
         self.going: dict[Violation, str] = {}
         """Each with `moved` or `dropped`."""
         self.left: dict[Violation, str] = {}
         """Each with the reason, a clause."""
         self._edges: dict[Violation, _ImportEdge] = {}
-        for violation in found:
+        for violation in violations:
             try:
                 kinds = set(self._kinds(violation))
                 self.going[violation] = "moved" if NOTED in kinds else "dropped"
@@ -477,18 +479,19 @@ class FixResult:
         lines = [line for change in self.changes for line in change.diff()]
         lines += [""] if lines else []
         lines += [
-            _row(f"{'' if written else 'would be '}{manner}", one) for one, manner in self.fixed
+            _row(f"{'' if written else 'would be '}{manner}", violation)
+            for violation, manner in self.fixed
         ]
-        for one, reason in self.left:
-            lines += [_row("not fixed", one), f"  {'':<{_COLUMN}} {one_line(reason, 200)}"]
+        for violation, reason in self.left:
+            lines += [_row("not fixed", violation), f"  {'':<{_COLUMN}} {one_line(reason, 200)}"]
         lines += [one_line(str(problem), 400) for problem in self.unread]
         lines += [""] if lines else []
-        more = (
+        accepted_text = (
             f" ({self.accepted} accepted in baseline; fix them too: kl arch fix --accepted)"
             if self.accepted
             else ""
         )
-        return [*lines, self._summary(written) + more]
+        return [*lines, self._summary(written) + accepted_text]
 
     def _summary(self, written: bool) -> str:
         fixed, left = len(self.fixed), len(self.left)
@@ -499,14 +502,14 @@ class FixResult:
                 else "clean: nothing to fix"
             )
         done = "fixed" if written else "could be fixed"
-        more = (
+        next_step = (
             (": see kl arch check" if left else "")
             if written
             else ". Nothing was written: kl arch fix does"
         )
         return (
             f"{counted(fixed, 'violation')} {done} in {counted(len(self.changes), 'file')}, {left}"
-            f" left{more}"
+            f" left{next_step}"
         )
 
     def to_dict(self, *, written: bool) -> dict[str, Any]:
@@ -526,11 +529,11 @@ class FixResult:
 _COLUMN: Final = 34
 
 
-def _row(manner: str, one: Violation) -> str:
-    place = safe_text(f"{one.path}:{one.line}")
+def _row(manner: str, violation: Violation) -> str:
+    place = safe_text(f"{violation.path}:{violation.line}")
     return (
-        f"  {place:<{_COLUMN}} {manner}: {one_line(one.statement, 100)}  ({one.source_layer} ->"
-        f" {one.target_layer})"
+        f"  {place:<{_COLUMN}} {manner}: {one_line(violation.statement, 100)}  ({violation.source_layer} ->"
+        f" {violation.target_layer})"
     )
 
 
@@ -543,39 +546,47 @@ def fix_violations(
     is fixed too. `paths` are from the repository's root. Raises ManifestProblems, UsageProblem (no
     such file), EnvironmentProblem.
     """
-    seen = load_content(ws, WORKTREE)
-    if seen.manifest is None:
+    content = load_content(ws, WORKTREE)
+    if content.manifest is None:
         return FixResult(has_manifest=False)
-    manifest = load_manifest(ws.state.cache, MANIFEST, seen.manifest)
-    survey = survey_imports(ws, seen)
+    manifest = load_manifest(ws.state.cache, MANIFEST, content.manifest)
+    survey = survey_imports(ws, content)
     asked = _asked(paths, survey.modules)
     # of the whole repository: the baseline counts imports and pairs renames, so it is never matched
     # with a part
     verdict = judge(manifest, survey, utc_day(ws), WORKTREE, ())
-    if seen.baseline is not None and not accepted:
-        verdict, _ = apply_baseline(verdict, seen.baseline, survey.modules)
-    found = [one for one in verdict.violations if one.path in asked]
-    plan = _Plan(manifest, survey, found)
+    if content.baseline is not None and not accepted:
+        verdict, _ = apply_baseline(verdict, content.baseline, survey.modules)
+    asked_violations = [violation for violation in verdict.violations if violation.path in asked]
+    plan = _Plan(manifest, survey, asked_violations)
     changes = plan.edit(write)
     governed = layer_lookup(manifest.layers)
     return FixResult(
         tuple(changes),
-        tuple((one, plan.going[one]) for one in found if one in plan.going),
-        tuple((one, plan.left[one]) for one in found if one in plan.left),
+        tuple(
+            (violation, plan.going[violation])
+            for violation in asked_violations
+            if violation in plan.going
+        ),
+        tuple(
+            (violation, plan.left[violation])
+            for violation in asked_violations
+            if violation in plan.left
+        ),
         tuple(
             problem for problem in survey.unread if problem.path in asked and governed(problem.path)
         ),
         survey.notes,
-        sum(one.path in asked for one in verdict.accepted),
+        sum(violation.path in asked for violation in verdict.accepted),
     )
 
 
 def _asked(paths: Sequence[str], modules: Collection[str]) -> set[str]:
     """The Python files that are named, or in a folder that is."""
-    found = set() if paths else set(modules)
+    files = set() if paths else set(modules)
     for path in paths:
-        some = {file for file in modules if path in ("", ".") or covers(path, file)}
-        if not some:
+        files_of_path = {file for file in modules if path in ("", ".") or covers(path, file)}
+        if not files_of_path:
             near = difflib.get_close_matches(path, sorted(modules), 1)
             hint = (
                 f"Did you mean {near[0]}?"
@@ -583,5 +594,5 @@ def _asked(paths: Sequence[str], modules: Collection[str]) -> set[str]:
                 else "Give Python files of this repository, or folders."
             )
             raise UsageProblem("no Python file of this repository is there.", place=path, hint=hint)
-        found |= some
-    return found
+        files |= files_of_path
+    return files

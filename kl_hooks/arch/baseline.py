@@ -212,16 +212,18 @@ class _Reader:
         if not isinstance(rows, list):
             self._report(1, '"violations" must be a list.', _AGAIN)
             return ()
-        found: list[BaselineEntry] = []
+        valid_entries: list[BaselineEntry] = []
         first: dict[BaselineEntry, int] = {}
         for number, row in enumerate(rows):
-            one = self._entry(number, row)
-            if one is None:
+            entry = self._entry(number, row)
+            if entry is None:
                 continue
-            same = BaselineEntry(one.source_layer, one.target_layer, one.importer, one.imported)
+            same = BaselineEntry(
+                entry.source_layer, entry.target_layer, entry.importer, entry.imported
+            )
             if same in first:
                 here = (
-                    f"{one.importer} -> {one.imported} is listed twice (first at line"
+                    f"{entry.importer} -> {entry.imported} is listed twice (first at line"
                     f" {self._line(first[same])})."
                 )
                 self._report(
@@ -230,8 +232,8 @@ class _Reader:
                     "Keep one of them, with the lower count that is right.",
                 )
             first.setdefault(same, number)
-            found.append(one)
-        return tuple(sorted(found))
+            valid_entries.append(entry)
+        return tuple(sorted(valid_entries))
 
     def _entry(self, number: int, row: Any) -> BaselineEntry | None:
         before = len(self.problems)
@@ -246,17 +248,19 @@ class _Reader:
                 self._report(line, message, _FIX)
         if len(self.problems) > before:
             return None
-        one = BaselineEntry(row["from"], row["to"], row["importer"], row["imported"], row["count"])
-        if row["fingerprint"] != one.fingerprint:
-            message = f'the fingerprint does not fit {one}: it would be "{one.fingerprint}".'
+        entry = BaselineEntry(
+            row["from"], row["to"], row["importer"], row["imported"], row["count"]
+        )
+        if row["fingerprint"] != entry.fingerprint:
+            message = f'the fingerprint does not fit {entry}: it would be "{entry.fingerprint}".'
             self._report(self._line(number), message, _FIX)
             return None
-        return one
+        return entry
 
-    def _keys(self, line: int, row: _Keys, known: tuple[str, ...]) -> None:
-        for key in sorted(row.keys() - set(known)):
-            self._report(line, f'unknown key "{key[:60]}".', f"Known: {', '.join(known)}.")
-        for key in [key for key in known if key not in row and key != "schema"]:
+    def _keys(self, line: int, row: _Keys, allowed_keys: tuple[str, ...]) -> None:
+        for key in sorted(row.keys() - set(allowed_keys)):
+            self._report(line, f'unknown key "{key[:60]}".', f"Known: {', '.join(allowed_keys)}.")
+        for key in [key for key in allowed_keys if key not in row and key != "schema"]:
             self._report(line, f'the key "{key}" is missing.', _FIX)
         for key in row.twice:
             self._report(line, f'"{key[:60]}" is given twice.', _FIX)
@@ -285,13 +289,13 @@ def _lines(text: str) -> Iterator[int]:
     """The line on which each entry of the list starts."""
     start, decoder = _LIST.search(text), json.JSONDecoder()
     place = start.end() if start else len(text)
-    line, seen = 1, 0
+    line, position = 1, 0
     while True:
-        found = _BETWEEN.match(text, place)
-        place = found.end() if found else place
+        separator = _BETWEEN.match(text, place)
+        place = separator.end() if separator else place
         if place >= len(text) or text[place] == "]":
             return
-        line, seen = line + text.count("\n", seen, place), place
+        line, position = line + text.count("\n", position, place), place
         yield line
         place = decoder.raw_decode(text, place)[1]
 
@@ -323,18 +327,23 @@ def match_baseline(
     today.
     """
     groups: dict[BaselineEntry, list[int]] = defaultdict(list)
-    for number, one in enumerate(violations):
+    for number, violation in enumerate(violations):
         groups[
-            BaselineEntry(one.source_layer, one.target_layer, one.importer, one.imported)
+            BaselineEntry(
+                violation.source_layer,
+                violation.target_layer,
+                violation.importer,
+                violation.imported,
+            )
         ].append(number)
     counts = {_key(entry): entry.count for entry in entries}
     used: dict[BaselineEntry, int] = {}
     taken: set[int] = set()
 
     def take(key: BaselineEntry, group: BaselineEntry) -> None:
-        some = groups[group][: counts[key]]
-        taken.update(some)
-        used[key] = len(some)
+        covered = groups[group][: counts[key]]
+        taken.update(covered)
+        used[key] = len(covered)
 
     for key in counts.keys() & groups.keys():
         take(key, key)
@@ -347,8 +356,8 @@ def match_baseline(
             renamed.append((key, group))
     needed = {key: replace(key, count=number) for key, number in used.items()}
     return _Match(
-        tuple(one for number, one in enumerate(violations) if number not in taken),
-        tuple(one for number, one in enumerate(violations) if number in taken),
+        tuple(violation for number, violation in enumerate(violations) if number not in taken),
+        tuple(violation for number, violation in enumerate(violations) if number in taken),
         tuple(sorted(needed.values())),
         tuple(
             sorted((needed[key], replace(group, count=needed[key].count)) for key, group in renamed)
@@ -360,9 +369,9 @@ def added_entries(
     before: Iterable[BaselineEntry], after: Iterable[BaselineEntry]
 ) -> tuple[BaselineEntry, ...]:
     """What `after` accepts and `before` does not, with the difference in counts."""
-    known = {_key(one): one.count for one in before}
-    grown = ((one, one.count - known.get(_key(one), 0)) for one in after)
-    return tuple(replace(one, count=more) for one, more in grown if more > 0)
+    count_of = {_key(entry): entry.count for entry in before}
+    grown = ((entry, entry.count - count_of.get(_key(entry), 0)) for entry in after)
+    return tuple(replace(entry, count=more) for entry, more in grown if more > 0)
 
 
 _Name = Callable[[BaselineEntry], str]
@@ -382,37 +391,37 @@ def _key(entry: BaselineEntry) -> BaselineEntry:
 
 
 def _pairs(
-    free: Iterable[BaselineEntry], loose: Iterable[BaselineEntry], name: _Name, rest: _Rest
+    free: Iterable[BaselineEntry], loose: Iterable[BaselineEntry], name: _Name, other_part: _Rest
 ) -> list[tuple[BaselineEntry, BaselineEntry]]:
     """Pairs that differ in one name only, none of which could be another: the last part of that
     name decides first.
     """
-    made: list[tuple[BaselineEntry, BaselineEntry]] = []
+    pairs: list[tuple[BaselineEntry, BaselineEntry]] = []
     sides = [list(free), list(loose)]
     keys: list[Callable[[BaselineEntry], object]] = [
-        lambda x: (rest(x), name(x).rpartition(".")[2]),
-        rest,
+        lambda x: (other_part(x), name(x).rpartition(".")[2]),
+        other_part,
     ]
     for key in keys:
         alone = [_alone(side, key) for side in sides]
-        found = [
+        same_pairs = [
             (alone[0][same], alone[1][same])
             for same in sorted(alone[0].keys() & alone[1].keys(), key=repr)
         ]
-        made += found
-        paired = {one for pair in found for one in pair}
+        pairs += same_pairs
+        paired = {one for pair in same_pairs for one in pair}
         sides = [[one for one in side if one not in paired] for side in sides]
-    return made
+    return pairs
 
 
 def _alone(
     side: Iterable[BaselineEntry], key: Callable[[BaselineEntry], object]
 ) -> dict[object, BaselineEntry]:
     """Key → the entry that has it, for keys that only one has."""
-    found: dict[object, list[BaselineEntry]] = defaultdict(list)
-    for one in side:
-        found[key(one)].append(one)
-    return {same: many[0] for same, many in found.items() if len(many) == 1}
+    entries_by_key: dict[object, list[BaselineEntry]] = defaultdict(list)
+    for entry in side:
+        entries_by_key[key(entry)].append(entry)
+    return {same: many[0] for same, many in entries_by_key.items() if len(many) == 1}
 
 
 def apply_baseline(
@@ -423,13 +432,13 @@ def apply_baseline(
     `modules`: path → dotted name. Raises BaselineProblems.
     """
     entries = read_baseline(BASELINE, baseline)
-    found = match_baseline(
+    match = match_baseline(
         entries, verdict.violations, {plain_name(name) for name in modules.values()}
     )
-    return replace(verdict, violations=found.new, accepted=found.accepted, baseline=BASELINE), found
+    return replace(verdict, violations=match.new, accepted=match.accepted, baseline=BASELINE), match
 
 
-def shrink_baseline(ws: Workspace, verdict: Verdict, found: _Match, seen: Content) -> str:
+def shrink_baseline(ws: Workspace, verdict: Verdict, match: _Match, content: Content) -> str:
     """Remove what is fixed from the file, and rename modules in it, after a clean check of the
     working tree.
 
@@ -437,22 +446,27 @@ def shrink_baseline(ws: Workspace, verdict: Verdict, found: _Match, seen: Conten
     git hook, and no check that could not judge every file.
     """
     # unjudged: the imports of a file that can't be read would look fixed
-    if verdict.source != WORKTREE or seen.baseline is None or not verdict.clean or verdict.unjudged:
+    if (
+        verdict.source != WORKTREE
+        or content.baseline is None
+        or not verdict.clean
+        or verdict.unjudged
+    ):
         return ""
-    fixed = _total(read_baseline(BASELINE, seen.baseline)) - _total(found.needed)
+    fixed = _total(read_baseline(BASELINE, content.baseline)) - _total(match.needed)
     # pre-commit (it sets PRE_COMMIT=1) fails a hook that modifies files; a CI job leaves its
     # checkout as it is
-    if not (fixed or found.renamed) or ci(ws.environ) or ws.environ.get("PRE_COMMIT"):
+    if not (fixed or match.renamed) or ci(ws.environ) or ws.environ.get("PRE_COMMIT"):
         return ""
-    done = [f"{fixed} fixed"] * bool(fixed) + [f"{len(found.renamed)} renamed"] * bool(
-        found.renamed
+    done = [f"{fixed} fixed"] * bool(fixed) + [f"{len(match.renamed)} renamed"] * bool(
+        match.renamed
     )
     try:
-        written = _write(ws, found.today, seen.baseline)
+        written = _write(ws, match.today, content.baseline)
     except EnvironmentProblem as problem:
         return f"{problem.place}: {', '.join(done)}, but it {problem.reason}"
     return (
-        f"{BASELINE}: {', '.join(done)}, {_total(found.today)} left. Commit it." if written else ""
+        f"{BASELINE}: {', '.join(done)}, {_total(match.today)} left. Commit it." if written else ""
     )
 
 
@@ -515,36 +529,36 @@ def compare_baseline(ws: Workspace) -> BaselineComparison:
     """Compare the working tree with its baseline. UsageProblem for no manifest, ManifestProblems,
     BaselineProblems.
     """
-    seen = load_content(ws)
-    if seen.manifest is None:
+    content = load_content(ws)
+    if content.manifest is None:
         raise UsageProblem(
             "is not there, so nothing is forbidden.",
             place=MANIFEST,
             hint="Create one with: kl init",
         )
-    manifest = load_manifest(ws.state.cache, MANIFEST, seen.manifest)
-    entries = read_baseline(BASELINE, seen.baseline) if seen.baseline is not None else ()
-    found = survey_imports(ws, seen)
-    verdict = judge(manifest, found, utc_day(ws), WORKTREE, ())
-    modules = {plain_name(name) for name in found.modules.values()}
+    manifest = load_manifest(ws.state.cache, MANIFEST, content.manifest)
+    entries = read_baseline(BASELINE, content.baseline) if content.baseline is not None else ()
+    survey = survey_imports(ws, content)
+    verdict = judge(manifest, survey, utc_day(ws), WORKTREE, ())
+    modules = {plain_name(name) for name in survey.modules.values()}
     return BaselineComparison(
-        verdict, entries, match_baseline(entries, verdict.violations, modules), seen.baseline
+        verdict, entries, match_baseline(entries, verdict.violations, modules), content.baseline
     )
 
 
 def replace_baseline(
-    ws: Workspace, seen: BaselineComparison, entries: tuple[BaselineEntry, ...]
+    ws: Workspace, comparison: BaselineComparison, entries: tuple[BaselineEntry, ...]
 ) -> None:
     """Make `entries` the baseline. Refuses where a governed file could not be judged, or the file
     has changed.
     """
-    if seen.verdict.unjudged:
-        first = seen.verdict.problems[0]
+    if comparison.verdict.unjudged:
+        first = comparison.verdict.problems[0]
         hint = "Fix it first: a baseline must know every file."
         raise UsageProblem(
             first.message, place=f"{first.path}:{first.line}:{first.column}", hint=hint
         )
-    if not _write(ws, entries, seen.before):
+    if not _write(ws, entries, comparison.before):
         raise EnvironmentProblem(
             "changed while it was looked at.", place=BASELINE, hint="Run this again."
         )
@@ -559,12 +573,12 @@ def loosened_rules(
     after: Rules,
     manifest: Manifest | None,
     modules: Mapping[str, str],
-    found: Sequence[Violation],
+    violations: Sequence[Violation],
     content: Content | None = None,
 ) -> tuple[Problem, ...]:
     """How the rules `after` allow more than those `before`, each with its place in the new rules.
 
-    `manifest`: that of `after`, read; None where there is none. `found`: today's violations under
+    `manifest`: that of `after`, read; None where there is none. `violations`: today's violations under
     it, accepted ones too. `content`: what is judged, to find files that a move took out of every
     layer. UsageProblem where the rules before can't be read: nothing can be compared with them.
     """
@@ -587,7 +601,7 @@ def loosened_rules(
         *_options(old, manifest, moves),
         *_exceptions(old, manifest, moves),
     ]
-    accepted = _accepted(entries, _entries(after.baseline), found, modules)
+    accepted = _accepted(entries, _entries(after.baseline), violations, modules)
     problems = [
         *(moves.out_of_layers() if moves else ()),
         *(before.loosened(MANIFEST, line, text) for line, text in weaker),
@@ -606,32 +620,34 @@ def _layers(old: Manifest, new: Manifest, modules: Mapping[str, str]) -> Iterato
     sorts = sorted({(_name(before(path)), _name(after(path))) for path in modules})
     olds, news = ({layer.name: layer for layer in one.layers} for one in (old, new))
     reported = set[tuple[str, str]]()
-    for was, now in sorts:
+    for old_name, now in sorts:
         for other, current in sorts:
             if (
-                not _forbids(olds, was, other)
+                not _forbids(olds, old_name, other)
                 or _forbids(news, now, current)
-                or (was, other) in reported
+                or (old_name, other) in reported
             ):
                 continue
-            reported.add((was, other))
+            reported.add((old_name, other))
             line = news[now].line if now else 0
             names = (
-                (was, other)
-                if (was, other) == (now, current)
-                else (f"files of {was}", f"files of {other}")
+                (old_name, other)
+                if (old_name, other) == (now, current)
+                else (f"files of {old_name}", f"files of {other}")
             )
             yield line, f"{names[0]} may now import {names[1]}{_why(now, current)}"
     for name in olds.keys() & news.keys():
-        known = (
+        allowed_anew = (
             (olds.keys() & set(news[name].may_depend_on)) - set(olds[name].may_depend_on) - {name}
         )
-        for other in sorted(known - {other for was, other in reported if was == name}):
+        for other in sorted(
+            allowed_anew - {other for old_name, other in reported if old_name == name}
+        ):
             reported.add((name, other))
             yield news[name].line, f"{name} may now import {other}"
-    without_files = (olds.keys() & news.keys()) - {was for was, _ in sorts}
+    without_files = (olds.keys() & news.keys()) - {old_name for old_name, _ in sorts}
     yield from _namespaces(old, new, {*sorts, *((name, name) for name in without_files)}, reported)
-    for name in sorted({was for was, now in sorts if was and not now}):
+    for name in sorted({old_name for old_name, now in sorts if old_name and not now}):
         yield 0, f"files of {name} are now in no layer"
 
 
@@ -666,12 +682,14 @@ def _namespaces(
     for namespace in sorted(
         {name for layer in (*old.layers, *new.layers) for name in layer.namespaces}
     ):
-        was, now = before(namespace), after(namespace)
+        old_owner, now = before(namespace), after(namespace)
         sources = sorted(
             {
                 (source, current)
                 for source, current in sorts
-                if was and (source, was.name) not in reported and _forbids(olds, source, was.name)
+                if old_owner
+                and (source, old_owner.name) not in reported
+                and _forbids(olds, source, old_owner.name)
                 if current and not _forbids(news, current, _name(now))
             }
         )
@@ -717,16 +735,16 @@ def _options(old: Manifest, new: Manifest, moves: MovedModules | None) -> Iterat
         yield 0, "imports through files in no layer are ignored (unassigned_imports)"
     if old.runtime_imports == "forbid" != new.runtime_imports:
         yield 0, "imports that only test runs show are no violations (runtime_imports)"
-    contracts = {one.name: one for one in new.contracts}
-    for one in old.contracts:
-        if one.name not in contracts:
-            yield 0, f'contract "{one.name}" was removed'
+    contracts = {contract.name: contract for contract in new.contracts}
+    for contract in old.contracts:
+        if contract.name not in contracts:
+            yield 0, f'contract "{contract.name}" was removed'
             continue
-        now = contracts[one.name]
-        if _terms(one) != _terms(now) and not (
-            moves and _terms(_renamed_contract(one, moves.names)) == _terms(now)
+        now = contracts[contract.name]
+        if _terms(contract) != _terms(now) and not (
+            moves and _terms(_renamed_contract(contract, moves.names)) == _terms(now)
         ):
-            yield now.line, f'contract "{one.name}" was changed, and may allow more'
+            yield now.line, f'contract "{contract.name}" was changed, and may allow more'
 
 
 def _renamed_contract(contract: Contract, names: Mapping[str, str]) -> Contract:
@@ -801,7 +819,7 @@ def _exceptions(
 def _accepted(
     old: Sequence[BaselineEntry],
     new: Sequence[BaselineEntry],
-    found: Sequence[Violation],
+    violations: Sequence[Violation],
     modules: Mapping[str, str],
 ) -> Iterator[str]:
     """The entries that the new baseline has in addition; an entry under the new name of a module is
@@ -809,11 +827,13 @@ def _accepted(
     """
     # the same matching as in a check: else a rename that a check accepts would block as a looser
     # rule
-    today = match_baseline(old, found, {plain_name(name) for name in modules.values()}).renamed
+    today = match_baseline(old, violations, {plain_name(name) for name in modules.values()}).renamed
     names = {replace(before, count=1): replace(after, count=1) for before, after in today}
-    renamed = [replace(names.get(replace(one, count=1), one), count=one.count) for one in old]
-    more = added_entries(renamed, new)
-    for one in more[:_MOST]:
-        yield f"accepts {one}" + (f" ({one.count} times)" if one.count > 1 else "")
-    if len(more) > _MOST:
-        yield f"accepts {_total(more[_MOST:])} more"
+    renamed = [
+        replace(names.get(replace(entry, count=1), entry), count=entry.count) for entry in old
+    ]
+    added = added_entries(renamed, new)
+    for entry in added[:_MOST]:
+        yield f"accepts {entry}" + (f" ({entry.count} times)" if entry.count > 1 else "")
+    if len(added) > _MOST:
+        yield f"accepts {_total(added[_MOST:])} more"

@@ -56,76 +56,80 @@ def run_check(
     (git).
     """
     options = options or CheckOptions()
-    seen, path_name = load_content(ws, source), options.manifest or MANIFEST
+    content, path_name = load_content(ws, source), options.manifest or MANIFEST
     if options.manifest:
-        seen = replace(seen, manifest=_manifest_bytes(ws, source, options.manifest), baseline=None)
-    if seen.manifest is None:
+        content = replace(
+            content, manifest=_manifest_bytes(ws, source, options.manifest), baseline=None
+        )
+    if content.manifest is None:
         nothing = Verdict(Manifest(MANIFEST, ()), (), (), (), 0, source, trusted=options.trust)
-        before = _rules_before(ws, seen, options)
-        removed = replace(nothing, loosened=_loosened(before, nothing, None, seen, options))
+        before = _rules_before(ws, content, options)
+        removed = replace(nothing, loosened=_loosened(before, nothing, None, content, options))
         return (
             (None, [f"warning: {one}" for one in removed.loosened])
             if removed.clean
             else (removed, [])
         )
-    manifest = load_manifest(ws.state.cache, path_name, seen.manifest)
-    found = survey_imports(ws, seen)
+    manifest = load_manifest(ws.state.cache, path_name, content.manifest)
+    survey = survey_imports(ws, content)
     # with a baseline most violations are accepted ones: suggestions wait until the new ones are
     # known
-    verdict = judge(manifest, found, utc_day(ws), source, None if seen.baseline is None else ())
+    verdict = judge(manifest, survey, utc_day(ws), source, None if content.baseline is None else ())
     # a gate that only reports would have nobody to read it, and a commit pays for no database
     if manifest.runtime_imports == "forbid" or (
         manifest.runtime_imports == "report" and source == WORKTREE
     ):
         from kl_hooks.arch.runtime_imports import with_runtime_imports
 
-        verdict = with_runtime_imports(ws, verdict, found, utc_day(ws))
-    before = _rules_before(ws, seen, options)
-    verdict = _with_unmatched_paths(verdict, found, before, options)
+        verdict = with_runtime_imports(ws, verdict, survey, utc_day(ws))
+    before = _rules_before(ws, content, options)
+    verdict = _with_unmatched_paths(verdict, survey, before, options)
     if manifest.contracts:
-        verdict = _with_contracts(ws, verdict, found)
+        verdict = _with_contracts(ws, verdict, survey)
     # before the baseline is applied: the rules of both contents are compared with the accepted
     # violations too
     verdict = replace(
-        verdict, loosened=_loosened(before, verdict, found, seen, options), trusted=options.trust
+        verdict,
+        loosened=_loosened(before, verdict, survey, content, options),
+        trusted=options.trust,
     )
-    verdict, shrunk = _with_baseline(ws, verdict, found)
+    verdict, shrunk = _with_baseline(ws, verdict, survey)
     if verdict.violations:
         from kl_hooks.arch.content import decision_titles
 
         verdict = replace(
-            verdict, titles=decision_titles(seen, {one.decision for one in verdict.violations})
+            verdict, titles=decision_titles(content, {one.decision for one in verdict.violations})
         )
     if options.manifest:
-        return verdict, list(found.notes)
-    ended = ended_decisions(ws, seen, manifest)
+        return verdict, list(survey.notes)
+    ended = ended_decisions(ws, content, manifest)
     verdict = replace(verdict, warnings=(*verdict.warnings, *ended))
     run = new_run_id()
-    remarks = [*found.notes, *shrunk, *_record(ws, verdict, seen, run)]
+    remarks = [*survey.notes, *shrunk, *_record(ws, verdict, content, run)]
     return verdict, [*remarks, *(_index_violations(ws, verdict, run) if source == WORKTREE else ())]
 
 
-def _rules_before(ws: Workspace, seen: Content, options: CheckOptions) -> Rules | None:
+def _rules_before(ws: Workspace, content: Content, options: CheckOptions) -> Rules | None:
     """The rules that those of the content are compared with; None for none."""
     repo = require_repository(ws)
     if options.manifest:
         return None
     if options.trust:
-        return _trusted_rules(repo, seen.source, options.trust)
+        return _trusted_rules(repo, content.source, options.trust)
     if options.since:
         return _rules_at(repo, options.since, options.since[:12])
-    return seen.before
+    return content.before
 
 
 def _with_unmatched_paths(
-    verdict: Verdict, found: Survey, before: Rules | None, options: CheckOptions
+    verdict: Verdict, survey: Survey, before: Rules | None, options: CheckOptions
 ) -> Verdict:
     """Return the verdict with an error for each path of a layer whose files were moved or removed,
     and a warning for each layer that never had a file.
     """
     from kl_hooks.arch.moved_files import check_unmatched
 
-    content = found.content
+    content = survey.content
     revisions = [("since HEAD", "HEAD")] if content.source in (STAGED, WORKTREE) else []
     if before is not None:
         revisions.append((f"since {before.name}", before.rev))
@@ -140,12 +144,12 @@ def _with_unmatched_paths(
         return counts
 
     errors, warnings = check_unmatched(
-        verdict.manifest, content, found.modules, revisions, accepted_layers
+        verdict.manifest, content, survey.modules, revisions, accepted_layers
     )
     return replace(verdict, emptied=tuple(errors), warnings=(*warnings, *verdict.warnings))
 
 
-def _with_contracts(ws: Workspace, verdict: Verdict, found: Survey) -> Verdict:
+def _with_contracts(ws: Workspace, verdict: Verdict, survey: Survey) -> Verdict:
     """Return the verdict with the contracts. ManifestProblems for one that can't be judged."""
     # import-linter and grimp start only where they are asked for
     from kl_hooks.arch.contracts import check_contracts
@@ -153,7 +157,7 @@ def _with_contracts(ws: Workspace, verdict: Verdict, found: Survey) -> Verdict:
     cache = ws.state.cache
     try:
         return verdict.with_contracts(
-            check_contracts(cache, found.content, found.modules, verdict.manifest)
+            check_contracts(cache, survey.content, survey.modules, verdict.manifest)
         )
     except ManifestProblems as problem:
         # a contract that names a module which was moved: the new folder is what helps
@@ -163,45 +167,45 @@ def _with_contracts(ws: Workspace, verdict: Verdict, found: Survey) -> Verdict:
 def _loosened(
     before: Rules | None,
     verdict: Verdict,
-    found: Survey | None,
-    seen: Content,
+    survey: Survey | None,
+    content: Content,
     options: CheckOptions,
 ) -> tuple[Problem, ...]:
-    """Return how the rules allow more than those `before`. `found`: None without a manifest."""
-    after = Rules("", seen.manifest, seen.baseline)
+    """Return how the rules allow more than those `before`. `survey`: None without a manifest."""
+    after = Rules("", content.manifest, content.baseline)
     if before is None or before.manifest is None:
         return ()
-    if found and before.same(after):
+    if survey and before.same(after):
         from kl_hooks.arch.moved_files import MovedModules
 
         rules = verdict.manifest
-        moves = MovedModules(before, rules, rules, seen, found.modules)
+        moves = MovedModules(before, rules, rules, content, survey.modules)
         return tuple(moves.out_of_layers())
     from kl_hooks.arch.baseline import loosened_rules
 
-    manifest, modules = (verdict.manifest, found.modules) if found else (None, {})
+    manifest, modules = (verdict.manifest, survey.modules) if survey else (None, {})
     try:
-        return loosened_rules(before, after, manifest, modules, verdict.violations, seen)
+        return loosened_rules(before, after, manifest, modules, verdict.violations, content)
     except UsageProblem:
         if options.trust:
             raise
         return ()  # the rules before were invalid: a commit that repairs them must pass
 
 
-def _with_baseline(ws: Workspace, verdict: Verdict, found: Survey) -> tuple[Verdict, list[str]]:
+def _with_baseline(ws: Workspace, verdict: Verdict, survey: Survey) -> tuple[Verdict, list[str]]:
     """Return the verdict without what the baseline accepts, and what was removed from the
     baseline.
     """
-    if found.content.baseline is None:
+    if survey.content.baseline is None:
         return verdict, []
     from kl_hooks.arch.baseline import apply_baseline, shrink_baseline
 
-    verdict, matched = apply_baseline(verdict, found.content.baseline, found.modules)
+    verdict, matched = apply_baseline(verdict, survey.content.baseline, survey.modules)
     if verdict.violations:  # suggestions read sources, so only new violations get one
         new = {(one.path, one.line) for one in verdict.violations}
-        again = judge(verdict.manifest, found, utc_day(ws), verdict.source, new).violations
+        again = judge(verdict.manifest, survey, utc_day(ws), verdict.source, new).violations
         verdict = replace(verdict, violations=_with_suggestions(verdict.violations, again))
-    shrunk = shrink_baseline(ws, verdict, matched, found.content)
+    shrunk = shrink_baseline(ws, verdict, matched, survey.content)
     return verdict, [shrunk] if shrunk else []
 
 
@@ -218,7 +222,7 @@ def _index_violations(ws: Workspace, verdict: Verdict, run: str) -> list[str]:
     return [trouble] if trouble else []
 
 
-def _record(ws: Workspace, verdict: Verdict, seen: Content, run: str) -> list[str]:
+def _record(ws: Workspace, verdict: Verdict, content: Content, run: str) -> list[str]:
     """Record evidence of the check; a failure is only a remark."""
     if not ws.initialized:
         return []
@@ -239,7 +243,7 @@ def _record(ws: Workspace, verdict: Verdict, seen: Content, run: str) -> list[st
     }
     try:
         trouble = record_check(
-            ws, "arch", "clean" if verdict.clean else "failed", detail, seen.place(), run
+            ws, "arch", "clean" if verdict.clean else "failed", detail, content.place(), run
         )
     except (KlError, OSError) as problem:
         trouble = f"not recorded: {problem}"
@@ -254,17 +258,17 @@ def _manifest_bytes(ws: Workspace, source: str, path: str) -> bytes:
     """
     repo = require_repository(ws)
     if source == WORKTREE:
-        found = read_small(repo.top / path)
+        manifest_content = read_small(repo.top / path)
     else:
         # gitrevisions(7): `:path` is the path in the index
-        (found,) = read_blobs(repo, [f"{'' if source == STAGED else source}:{path}"])
-    if found is None:
+        (manifest_content,) = read_blobs(repo, [f"{'' if source == STAGED else source}:{path}"])
+    if manifest_content is None:
         raise UsageProblem(
             "no such file.",
             place=path,
             hint="Give --manifest a file of the content that is checked.",
         )
-    return found
+    return manifest_content
 
 
 def _rules_at(repo: Repository, rev: str, name: str) -> Rules:
@@ -284,8 +288,10 @@ def _trusted_rules(repo: Repository, source: str, ref: str) -> Rules:
 
 
 def _with_suggestions(
-    found: Iterable[Violation], again: Iterable[Violation]
+    violations_without: Iterable[Violation], again: Iterable[Violation]
 ) -> tuple[Violation, ...]:
-    """`found`, each as another, closer look has it."""
+    """`violations_without`, each as another, closer look has it."""
     better = {(one.path, one.line, one.fingerprint): one for one in again}
-    return tuple(better.get((one.path, one.line, one.fingerprint), one) for one in found)
+    return tuple(
+        better.get((one.path, one.line, one.fingerprint), one) for one in violations_without
+    )

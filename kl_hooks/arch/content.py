@@ -101,13 +101,13 @@ class Content:
         branch.
         """
         if self.source == WORKTREE:
-            found = worktree.snapshot(self.repo, scan=self.look)
+            state = worktree.snapshot(self.repo, scan=self.look)
             return worktree.WorktreeState(
-                found.tree_all or found.tree, None, found.head, found.branch
+                state.tree_all or state.tree, None, state.head, state.branch
             )
         if self.source == STAGED:
-            found = self._staged_state()
-            return worktree.WorktreeState(found.tree, None, found.head, found.branch)
+            state = self._staged_state()
+            return worktree.WorktreeState(state.tree, None, state.head, state.branch)
         return worktree.WorktreeState(
             worktree.tree_of_revision(self.repo, self.source), None, *head(self.repo)[:2]
         )
@@ -130,17 +130,17 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
     repo, before = require_repository(ws), None
     if source == WORKTREE:
         look = scan_worktree(repo)
-        found = files.worktree_files(repo, _CODE_SUFFIXES, look)
+        entries = files.worktree_files(repo, _CODE_SUFFIXES, look)
         manifest = read_small(repo.top / MANIFEST, within=repo.top)
         baseline = read_small(repo.top / BASELINE, within=repo.top, most=MAX_BASELINE_BYTES)
     else:
         look, wanted = None, (*_CODE_SUFFIXES, MANIFEST, BASELINE)
-        found = (
+        entries = (
             files.staged_files(repo, wanted)
             if source == STAGED
             else files.files_at(repo, source, wanted)
         )
-        rules = [entry for entry in found if entry.path in (MANIFEST, BASELINE)]
+        rules = [entry for entry in entries if entry.path in (MANIFEST, BASELINE)]
         parent = "HEAD" if source == STAGED else f"{source}^"
         older = [f"{parent}:{path}" for path in (MANIFEST, BASELINE)]
         # the rules before along with today's: one `git cat-file --batch` for both
@@ -170,7 +170,7 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
             raise UsageProblem(
                 message, place=linked[0], hint="Commit the file itself in its place."
             )
-    code = [entry for entry in found if entry.path.endswith(".py") or is_marker(entry.path)]
+    code = [entry for entry in entries if entry.path.endswith(".py") or is_marker(entry.path)]
     return Content(repo, source, tuple(code), manifest, baseline, look, before)
 
 
@@ -224,16 +224,16 @@ def changed_range(ws: Workspace, text: str) -> ChangedRange:
     An omitted side is HEAD. UsageProblem for what is no commit.
     """
     repo = require_repository(ws)
-    found = _RANGE.fullmatch(text)
-    if found is None:
+    match = _RANGE.fullmatch(text)
+    if match is None:
         source, before = (
             WORKTREE,
             merge_base(repo, resolve_commit(repo, text), resolve_commit(repo, "HEAD")),
         )
         now = files.worktree_files(repo, _JUDGED_SUFFIXES)
     else:
-        first, source = (resolve_commit(repo, rev or "HEAD") for rev in (found[1], found[3]))
-        before = first if found[2] == ".." else merge_base(repo, first, source)
+        first, source = (resolve_commit(repo, rev or "HEAD") for rev in (match[1], match[3]))
+        before = first if match[2] == ".." else merge_base(repo, first, source)
         now = files.files_at(repo, source, _JUDGED_SUFFIXES)
     return ChangedRange(
         text,
@@ -258,7 +258,7 @@ _TITLE: Final = re.compile(r"title:[ \t]*(.+)")
 _HEADING: Final = re.compile(r"#[ \t]+(.+?)[ \t]*#*")
 
 
-def decision_titles(seen: Content, wanted: Collection[str]) -> dict[str, str]:
+def decision_titles(content: Content, wanted: Collection[str]) -> dict[str, str]:
     """Record id → title, for those of `wanted` whose records are there and have one. Never a reason
     to fail.
     """
@@ -266,7 +266,7 @@ def decision_titles(seen: Content, wanted: Collection[str]) -> dict[str, str]:
     if not ids:
         return {}
     try:
-        titles = ((record_id(path), title_of(text)) for path, text in _records(seen, ids))
+        titles = ((record_id(path), title_of(text)) for path, text in _records(content, ids))
         return {name: title for name, title in titles if title}
     except (KlError, OSError):
         return {}
@@ -276,13 +276,17 @@ def decided_rules(manifest: Manifest) -> Iterator[tuple[str, str, int]]:
     """(rule in words, the decision behind it or empty, line) of each rule."""
     for layer in manifest.layers:
         yield f'layer "{layer.name}"', layer.decision, layer.line
-    for one in manifest.exceptions:
-        yield f"exception {one.source} → {one.target}", one.decision, one.line
+    for exception in manifest.exceptions:
+        yield (
+            f"exception {exception.source} → {exception.target}",
+            exception.decision,
+            exception.line,
+        )
     for contract in manifest.contracts:
         yield f'contract "{contract.name}"', contract.decision, contract.line
 
 
-def ended_decisions(ws: Workspace, seen: Content, manifest: Manifest) -> list[Problem]:
+def ended_decisions(ws: Workspace, content: Content, manifest: Manifest) -> list[Problem]:
     """A warning for each rule whose decision is superseded, or has ended otherwise, in the content
     that is checked. Never a reason to fail.
     """
@@ -295,7 +299,7 @@ def ended_decisions(ws: Workspace, seen: Content, manifest: Manifest) -> list[Pr
 
     kind, ended = ws.kinds["decision"], dict[str, str]()
     try:
-        for path, text in _records(seen, {decision for _, decision, _ in rules}):
+        for path, text in _records(content, {decision for _, decision, _ in rules}):
             record = read_document(kind, path, text.encode()).record
             if record is not None and (words := ended_words(kind, record)):
                 ended[record.id] = words
@@ -318,10 +322,10 @@ def title_of(text: str) -> str:
     lines = text.lstrip("\ufeff").splitlines()
     front = lines[1 : lines.index("---", 1)] if lines[:1] == ["---"] and "---" in lines[1:] else []
     for line in front:
-        if found := _TITLE.fullmatch(line.rstrip()):
-            return one_line(_unquoted(found[1]), 120)
+        if match := _TITLE.fullmatch(line.rstrip()):
+            return one_line(_unquoted(match[1]), 120)
     body = lines[len(front) + 2 if front else 0 :]
-    heading = next((found[1] for line in body if (found := _HEADING.fullmatch(line.rstrip()))), "")
+    heading = next((match[1] for line in body if (match := _HEADING.fullmatch(line.rstrip()))), "")
     return one_line(heading, 120)
 
 
@@ -336,25 +340,27 @@ def record_id(path: str) -> str:
     record's.
     """
     name = path.rpartition("/")[2]
-    found = RECORD_ID.match(name)
-    return found[0] if found and name.endswith(".md") and name[found.end()] in "-." else ""
+    match = RECORD_ID.match(name)
+    return match[0] if match and name.endswith(".md") and name[match.end()] in "-." else ""
 
 
-def _records(seen: Content, ids: Collection[str]) -> Iterator[tuple[str, str]]:
+def _records(checked_content: Content, ids: Collection[str]) -> Iterator[tuple[str, str]]:
     """(path, text) of these records, archived ones too."""
-    if seen.source == WORKTREE:
-        top = seen.repo.top
+    if checked_content.source == WORKTREE:
+        top = checked_content.repo.top
         for path in sorted((top / DECISIONS).glob("**/*.md")):
             if record_id(path.name) in ids:
                 # a title and a status: a byte that is not UTF-8 is no reason to fail
                 content = read_small(path, within=top) or b""
                 yield path.relative_to(top).as_posix(), content.decode("utf-8", "replace")
         return
-    found = (
-        files.staged_files(seen.repo, (".md",))
-        if seen.source == STAGED
-        else files.files_at(seen.repo, seen.source, (".md",))
+    entries = (
+        files.staged_files(checked_content.repo, (".md",))
+        if checked_content.source == STAGED
+        else files.files_at(checked_content.repo, checked_content.source, (".md",))
     )
-    some = [one for one in found if one.path.startswith(DECISIONS) and record_id(one.path) in ids]
-    for entry, text in files.read_files(seen.repo, some, "objects"):
+    wanted = [
+        one for one in entries if one.path.startswith(DECISIONS) and record_id(one.path) in ids
+    ]
+    for entry, text in files.read_files(checked_content.repo, wanted, "objects"):
         yield entry.path, text.decode("utf-8", "replace")

@@ -67,18 +67,18 @@ def _write(home: Path, place: Path, content: Content, entries: Sequence[FileEntr
     """Make the export in a folder of its own and rename it; of two that do so at once one wins."""
     # in `home`, because rename(2) does not cross file systems (EXDEV), and /tmp is often another
     # one
-    made = Path(tempfile.mkdtemp(prefix="new-", dir=home))
+    export = Path(tempfile.mkdtemp(prefix="new-", dir=home))
     try:
         written = _fill(
-            made / _TREE, _older(home), content, [one for one in entries if _harmless(one.path)]
+            export / _TREE, _older(home), content, [one for one in entries if _harmless(one.path)]
         )
         # last: an export without its list does not count
-        (made / _LIST).write_text(json.dumps(written), encoding="utf-8")
+        (export / _LIST).write_text(json.dumps(written), encoding="utf-8")
         # rename(2) replaces no folder that has files in it, so an export in use is never exchanged
         with contextlib.suppress(OSError):  # somebody else was faster
-            made.rename(place)
+            export.rename(place)
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(export, ignore_errors=True)
 
 
 def _fill(
@@ -137,11 +137,11 @@ def _tidy(home: Path, current: Path) -> None:
 
 def _by_age(home: Path) -> list[Path]:
     """The exports, the one used last first."""
-    found = []
+    exports = []
     for place in home.iterdir():
         with contextlib.suppress(OSError):
-            found.append((place.lstat().st_mtime_ns, place))
-    return [place for _, place in sorted(found, reverse=True)]
+            exports.append((place.lstat().st_mtime_ns, place))
+    return [place for _, place in sorted(exports, reverse=True)]
 
 
 def parse_answer(
@@ -249,14 +249,14 @@ def _paths_by_module(paths: Sequence[str], folders: Mapping[str, Sequence[str]])
     """Module → file, by where its package lies; the `__init__.py` of a package before a module of
     the same name.
     """
-    found: dict[str, str] = {}
+    path_of_module: dict[str, str] = {}
     places = [(folder + "/", package) for package, many in folders.items() for folder in many]
     for path in sorted(paths, key=lambda path: path.endswith("/__init__.py")):
         for folder, package in places:
             if path.startswith(folder):
                 inside = f"{package}/{path[len(folder) : -len('.py')]}"
-                found[inside.removesuffix("/__init__").replace("/", ".")] = path
-    return found
+                path_of_module[inside.removesuffix("/__init__").replace("/", ".")] = path
+    return path_of_module
 
 
 # next to the child's own RLIMIT_CPU, which does not count a process that only waits
@@ -336,17 +336,22 @@ def _folders(
 ) -> dict[str, list[str]]:
     """Package → its folders; ManifestProblems for a package that is not there, or there twice."""
     named = [word for one in contract.options if one.key in _MODULES for word in _words(one.value)]
-    known = _checked_packages(modules, named)
-    found = {
-        package: package_folders(package, modules) for package in contract.root_packages or known
+    known_packages = _checked_packages(modules, named)
+    folders_of_package = {
+        package: package_folders(package, modules)
+        for package in contract.root_packages or known_packages
     }
     problems = []
-    for package, folders in found.items():
+    for package, folders in folders_of_package.items():
         if not folders:
             message = f'contract "{contract.name}": "{package}" is no package of this repository.'
             problems.append(
                 Problem(
-                    path_name, contract.line, 1, message, f"Packages: {', '.join(known) or 'none'}."
+                    path_name,
+                    contract.line,
+                    1,
+                    message,
+                    f"Packages: {', '.join(known_packages) or 'none'}.",
                 )
             )
         elif len(folders) > 1 and all(f"{folder}/__init__.py" in modules for folder in folders):
@@ -357,12 +362,12 @@ def _folders(
             problems.append(
                 Problem(path_name, contract.line, 1, message, "Give another in root_packages.")
             )
-    if not found:
+    if not folders_of_package:
         message = f'contract "{contract.name}": there is no package in this repository.'
         problems.append(Problem(path_name, contract.line, 1, message, "Name it in root_packages."))
     if problems:
         raise ManifestProblems(problems)
-    return found
+    return folders_of_package
 
 
 def _is_text(path: str) -> bool:
@@ -383,16 +388,16 @@ def _words(value: str | Sequence[str]) -> list[str]:
 
 
 def _asked(plan: _Plan) -> dict[str, Any]:
-    one = plan.contract
+    contract = plan.contract
     return {
-        "name": one.name,
-        "type": one.type,
+        "name": contract.name,
+        "type": contract.type,
         "options": {
-            x.key: x.value if isinstance(x.value, str) else list(x.value) for x in one.options
+            x.key: x.value if isinstance(x.value, str) else list(x.value) for x in contract.options
         },
         "folders": plan.folders,
-        "externals": one.include_external_packages,
-        "without_type_checking": one.exclude_type_checking_imports,
+        "externals": contract.include_external_packages,
+        "without_type_checking": contract.exclude_type_checking_imports,
     }
 
 
@@ -466,12 +471,12 @@ def _child(tree: Path, request: dict[str, Any]) -> Any:
 
 def _relative(answer: Any, tree: str) -> Any:
     """The answer with paths from the repository's top, and with no trace of where the copy was."""
-    for one in answer:
-        if "unparsed" in one:
-            one["unparsed"][0] = str(one["unparsed"][0]).removeprefix(tree)
+    for answer_row in answer:
+        if "unparsed" in answer_row:
+            answer_row["unparsed"][0] = str(answer_row["unparsed"][0]).removeprefix(tree)
         for key in ("failed", "unread"):
-            if key in one:
-                one[key] = one[key].replace(tree, "")
+            if key in answer_row:
+                answer_row[key] = answer_row[key].replace(tree, "")
     return answer
 
 

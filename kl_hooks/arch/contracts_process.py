@@ -72,11 +72,11 @@ def _judge(contract: dict[str, Any], graphs: dict[str, Any]) -> dict[str, Any]:
     from importlinter.domain.helpers import MissingImport
 
     try:
-        made = _contract(contract)
+        linter_contract = _contract(contract)
         graph = _graph(contract, graphs)
         if isinstance(graph, dict):
             return graph
-        return _answer(made.check(graph, verbose=False), contract["type"], graph)
+        return _answer(linter_contract.check(graph, verbose=False), contract["type"], graph)
     except InvalidContractOptions as wrong:
         return {"options": {key: str(reason) for key, reason in wrong.errors.items()}}
     except ImportError:
@@ -103,8 +103,8 @@ def _contract(contract: dict[str, Any]) -> Any:
         "exclude_type_checking_imports": str(contract["without_type_checking"]),
     }
     options = {"name": contract["name"], "type": contract["type"], **contract["options"]}
-    made = getattr(module, _CLASSES[contract["type"]])
-    return made(name=contract["name"], session_options=session, contract_options=options)
+    contract_class = getattr(module, _CLASSES[contract["type"]])
+    return contract_class(name=contract["name"], session_options=session, contract_options=options)
 
 
 def _graph(contract: dict[str, Any], graphs: dict[str, Any]) -> Any:
@@ -113,10 +113,10 @@ def _graph(contract: dict[str, Any], graphs: dict[str, Any]) -> Any:
     """
     from copy import deepcopy
 
-    how = [contract[key] for key in ("folders", "externals", "without_type_checking")]
-    key = json.dumps(how, sort_keys=True)
+    graph_options = [contract[key] for key in ("folders", "externals", "without_type_checking")]
+    key = json.dumps(graph_options, sort_keys=True)
     if key not in graphs:
-        graphs[key] = _built(*how)
+        graphs[key] = _built(*graph_options)
     return deepcopy(graphs[key])
 
 
@@ -135,22 +135,25 @@ def _answer(check: Any, sort: str, graph: Any) -> dict[str, Any]:
     metadata = check.metadata
     rows: list[list[Any]] = []
     if sort == "layers":
-        for one in metadata["invalid_dependencies"]:
-            rows += [_row(one["importer"], one["imported"], route) for route in one["routes"]]
-    elif sort == "protected":
-        for one in metadata["illegal_imports"]:
+        for metadata_row in metadata["invalid_dependencies"]:
             rows += [
-                [link["importer"], one.top_level_module, [_step(link)], []]
-                for link in one.illegal_links
+                _row(metadata_row["importer"], metadata_row["imported"], route)
+                for route in metadata_row["routes"]
+            ]
+    elif sort == "protected":
+        for metadata_row in metadata["illegal_imports"]:
+            rows += [
+                [link["importer"], metadata_row.top_level_module, [_step(link)], []]
+                for link in metadata_row.illegal_links
             ]
     elif sort == "acyclic_siblings":
         for package, pairs in metadata["cycle_breakers_by_package"].items():
             rows += [[package, package, [_details(graph, *pair)], []] for pair in pairs]
     else:
-        for one in metadata["invalid_chains"]:
+        for metadata_row in metadata["invalid_chains"]:
             rows += [
-                _row(one["downstream_module"], one["upstream_module"], route)
-                for route in one["chains"]
+                _row(metadata_row["downstream_module"], metadata_row["upstream_module"], route)
+                for route in metadata_row["chains"]
             ]
     undeclared = sorted(metadata.get("undeclared_modules", ()))
     if not check.kept and not rows and not undeclared:
@@ -176,5 +179,5 @@ def _step(link: Any) -> list[Any]:
 
 
 def _details(graph: Any, importer: str, imported: str) -> list[Any]:
-    found = graph.get_import_details(importer=importer, imported=imported)
-    return [importer, imported, sorted({detail["line_number"] for detail in found})]
+    details = graph.get_import_details(importer=importer, imported=imported)
+    return [importer, imported, sorted({detail["line_number"] for detail in details})]

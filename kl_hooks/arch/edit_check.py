@@ -117,31 +117,31 @@ def new_violations(ws: Workspace, edits: Sequence[Edit]) -> tuple[list[Violation
             yield from ((entry, texts[entry.path]) for entry in wanted if entry.path in texts)
             yield from super().read([entry for entry in wanted if entry.path not in texts])
 
-    seen = load_content(ws)
-    if seen.manifest is None:
+    content_now = load_content(ws)
+    if content_now.manifest is None:
         return [], {}
     texts = {edit.path: edit.after.encode("utf-8", "surrogateescape") for edit in edits}
-    entries = {entry.path: entry for entry in seen.entries}
+    entries = {entry.path: entry for entry in content_now.entries}
     for path, text in texts.items():
         # by its blob: the index of imports is cached by content
         entries[path] = FileEntry(path, object_id(ws.repo.object_format, b"blob", text), "100644")
     content = Edited(
-        seen.repo,
-        seen.source,
+        content_now.repo,
+        content_now.source,
         tuple(entries[path] for path in sorted(entries)),
-        seen.manifest,
-        seen.baseline,
-        seen.look,
-        seen.before,
+        content_now.manifest,
+        content_now.baseline,
+        content_now.look,
+        content_now.before,
         texts=texts,
     )
-    manifest = load_manifest(ws.state.cache, MANIFEST, seen.manifest)
-    found = survey_imports(ws, content)
+    manifest = load_manifest(ws.state.cache, MANIFEST, content_now.manifest)
+    survey = survey_imports(ws, content)
     places = {(path, line) for path, some in lines.items() for line in some}
-    verdict = judge(manifest, found, utc_day(ws), seen.source, places)
-    if seen.baseline is not None:
+    verdict = judge(manifest, survey, utc_day(ws), content_now.source, places)
+    if content_now.baseline is not None:
         from kl_hooks.arch.baseline import apply_baseline
 
-        verdict, _ = apply_baseline(verdict, seen.baseline, found.modules)
+        verdict, _ = apply_baseline(verdict, content_now.baseline, survey.modules)
     crossing = [one for one in verdict.violations if (one.path, one.line) in places]
-    return crossing, decision_titles(seen, {one.decision for one in crossing})
+    return crossing, decision_titles(content_now, {one.decision for one in crossing})

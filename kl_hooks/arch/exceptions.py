@@ -46,23 +46,23 @@ def last_day(until: str, ws: Workspace) -> str:
     try:
         # the pattern too: since Python 3.11 fromisoformat() reads `20260131` and `2026-W05-6` as
         # well
-        found = (
+        day = (
             date.fromisoformat(until).isoformat()
             if re.fullmatch(r"\d{4}-\d\d-\d\d", until, re.ASCII)
             else ""
         )
     except ValueError:
-        found = ""
-    if not found:
+        day = ""
+    if not day:
         raise UsageProblem(
             f"invalid date {until!r}.", place=place, hint="Write 30d, or YYYY-MM-DD."
         )
     # days as YYYY-MM-DD sort as text
-    if found < today:
+    if day < today:
         raise UsageProblem(
-            f"{found} is over (today is {today}, UTC).", place=place, hint="Give a day to come."
+            f"{day} is over (today is {today}, UTC).", place=place, hint="Give a day to come."
         )
-    return found
+    return day
 
 
 def refuse_unknown(
@@ -72,12 +72,12 @@ def refuse_unknown(
     same.
     """
     layers = {layer.name for layer in manifest.layers}
-    known = (
+    names = (
         layers | set(modules) | {end for edge in crossing for end in (edge.importer, edge.imported)}
     )
     for name in (source, target):
-        if name not in known:
-            hint = suggest_spelling(name, known) or f"Layers: {', '.join(sorted(layers))}."
+        if name not in names:
+            hint = suggest_spelling(name, names) or f"Layers: {', '.join(sorted(layers))}."
             raise UsageProblem(
                 f'"{name}" is neither a layer nor a module here.', place="kl arch allow", hint=hint
             )
@@ -89,12 +89,14 @@ def refuse_unknown(
 
 def refuse_again(manifest: Manifest, source: str, target: str, until: str) -> None:
     """Raise UsageProblem where an exception allows this already, for as long or longer."""
-    for one in manifest.exceptions:
-        if (one.source, one.target) == (source, target) and (not one.until or one.until >= until):
-            place = f"{manifest.path}:{one.line}"
+    for exception in manifest.exceptions:
+        if (exception.source, exception.target) == (source, target) and (
+            not exception.until or exception.until >= until
+        ):
+            place = f"{manifest.path}:{exception.line}"
             message = (
                 "this is allowed"
-                f" already{f' until {one.until}' if one.until else ', without an end'}."
+                f" already{f' until {exception.until}' if exception.until else ', without an end'}."
             )
             raise UsageProblem(message, place=place, hint="Nothing was written.")
 
@@ -112,11 +114,11 @@ def refuse_idle(manifest: Manifest, fitting: Sequence[Edge], source: str, target
     raise UsageProblem(message, place="kl arch allow", hint=hint)
 
 
-def decision_id(decision: str, known: Collection[str]) -> str:
-    """Return the ID as it was given. UsageProblem for what is none; `known` ones are suggested."""
+def decision_id(decision: str, known_ids: Collection[str]) -> str:
+    """Return the ID as it was given. UsageProblem for what is none; `known_ids` ones are suggested."""
     if not RECORD_ID.fullmatch(decision):
         hint = (
-            suggest_spelling(decision, known)
+            suggest_spelling(decision, known_ids)
             or "Write it like ADR-0004, or leave it out: then a record is written."
         )
         raise UsageProblem(
@@ -132,7 +134,7 @@ _NOTHING: Final = re.compile("[ \t]*(?:#.*)?(?=[\n\r\x85\u2028\u2029]|$)")
 _KEY: Final = "exceptions"
 
 
-def insert_exception(path_name: str, data: bytes, one: Allowance) -> tuple[bytes, int] | None:
+def insert_exception(path_name: str, data: bytes, exception: Allowance) -> tuple[bytes, int] | None:
     """The text with the exception in it, and its line; None where no place was found that gives
     exactly that.
 
@@ -142,17 +144,17 @@ def insert_exception(path_name: str, data: bytes, one: Allowance) -> tuple[bytes
     before = _facts(read_manifest(path_name, data))
     mark = len(data) - len(data.removeprefix(b"\xef\xbb\xbf"))
     text = data.decode("utf-8-sig")
-    for place, more in _candidates(text, _entry(one)):
+    for place, new_text in _candidates(text, _entry(exception)):
         # PyYAML's marks count characters, and the rest of the file has to stay the same bytes
-        at = mark + len(text[:place].encode())
-        made = data[:at] + more.encode() + data[at:]
+        offset = mark + len(text[:place].encode())
+        inserted = data[:offset] + new_text.encode() + data[offset:]
         try:
-            read = read_manifest(path_name, made)
+            read = read_manifest(path_name, inserted)
         except ManifestProblems:
             continue
-        line = _added(before, read, one)
+        line = _added(before, read, exception)
         if line:
-            return made, line
+            return inserted, line
     return None
 
 
@@ -167,23 +169,23 @@ def _facts(manifest: Manifest) -> Any:
     return plain(asdict(manifest))
 
 
-def _added(before: Any, after: Manifest, one: Allowance) -> int:
+def _added(before: Any, after: Manifest, exception: Allowance) -> int:
     """The line of the exception, if it is the only difference; else 0."""
     facts = _facts(after)
-    wanted = {key: value for key, value in asdict(one).items() if not key.endswith("line")}
-    for number, found in enumerate(facts["exceptions"]):
-        rest = facts | {
+    wanted = {key: value for key, value in asdict(exception).items() if not key.endswith("line")}
+    for number, exception_facts in enumerate(facts["exceptions"]):
+        without_it = facts | {
             "exceptions": facts["exceptions"][:number] + facts["exceptions"][number + 1 :]
         }
-        if found == wanted and rest == before:
+        if exception_facts == wanted and without_it == before:
             return after.exceptions[number].line
     return 0
 
 
-def _entry(one: Allowance) -> str:
-    parts = [f"from: {yaml_quoted(one.source)}", f"to: {yaml_quoted(one.target)}"]
-    parts += [f"until: {one.until}"] if one.until else []
-    parts += [f"decision: {yaml_quoted(one.decision)}"] if one.decision else []
+def _entry(exception: Allowance) -> str:
+    parts = [f"from: {yaml_quoted(exception.source)}", f"to: {yaml_quoted(exception.target)}"]
+    parts += [f"until: {exception.until}"] if exception.until else []
+    parts += [f"decision: {yaml_quoted(exception.decision)}"] if exception.decision else []
     return "{" + ", ".join(parts) + "}"
 
 
@@ -208,28 +210,28 @@ class _Positions:
 
 def _candidates(text: str, entry: str) -> Iterator[tuple[int, str]]:
     """(index, text to insert there), the best place first."""
-    found = _positions(text)
+    position = _positions(text)
     newline = (_BREAK.search(text) or ["\n"])[0]
-    indent = " " * found.column
-    if found.kind == "flow":
-        line = f"{indent}  {entry}{'' if found.empty else ','}"
-        nothing = _NOTHING.match(text, found.start + 1)
+    indent = " " * position.column
+    if position.kind == "flow":
+        line = f"{indent}  {entry}{'' if position.empty else ','}"
+        nothing = _NOTHING.match(text, position.start + 1)
         after = _BREAK.match(text, nothing.end()) if nothing else None
         yield (
             (after.end(), line + newline)
             if after
-            else (found.start + 1, f"{newline}{line}{newline}{indent}  ")
+            else (position.start + 1, f"{newline}{line}{newline}{indent}  ")
         )
-    elif found.kind == "block":
-        dash = text[_line_start(text, found.start) : found.start]
-        yield _whole_line(text, found.last, f"{dash}- {entry}", newline)
-    elif found.brace >= 0:
+    elif position.kind == "block":
+        dash = text[_line_start(text, position.start) : position.start]
+        yield _whole_line(text, position.last, f"{dash}- {entry}", newline)
+    elif position.brace >= 0:
         for comma in (", ", " "):
-            yield found.brace, f"{comma}{_KEY}: [{entry}]"
+            yield position.brace, f"{comma}{_KEY}: [{entry}]"
     else:
         block = f"{newline}{indent}{_KEY}:{newline}{indent}  - {entry}"
         yield _whole_line(text, len(text), block, newline)
-        yield _whole_line(text, found.end, block, newline)
+        yield _whole_line(text, position.end, block, newline)
 
 
 def _line_start(text: str, index: int) -> int:
@@ -306,14 +308,14 @@ def add_exception(
     EnvironmentProblem; then nothing was written.
     """
     top = require_repository(ws).top
-    seen = load_content(ws)
-    if seen.manifest is None:
+    content = load_content(ws)
+    if content.manifest is None:
         raise UsageProblem(
             "is not there, so nothing is forbidden.",
             place=MANIFEST,
             hint="Create one with: kl init",
         )
-    manifest = read_manifest(MANIFEST, seen.manifest)
+    manifest = read_manifest(MANIFEST, content.manifest)
     last = last_day(until, ws)
     # it goes into a file that is committed
     why = redact(reason).strip()
@@ -322,10 +324,10 @@ def add_exception(
         raise UsageProblem(
             what, place="kl arch allow", hint="Give the reason, for whoever reads it later."
         )
-    found = survey_imports(ws, seen)
-    crossing = list(edges(manifest, found.links_under(manifest), found.modules))
+    survey = survey_imports(ws, content)
+    crossing = list(edges(manifest, survey.links_under(manifest), survey.modules))
     refuse_unknown(
-        manifest, crossing, {plain_name(name) for name in found.modules.values()}, source, target
+        manifest, crossing, {plain_name(name) for name in survey.modules.values()}, source, target
     )
     refuse_again(manifest, source, target, last)
     fitting = [
@@ -334,30 +336,30 @@ def add_exception(
         if not edge.allowed and is_excepted(Allowance(source, target), edge)
     ]
     refuse_idle(manifest, fitting, source, target)
-    known = _records(top)
+    known_ids = _records(top)
     # one more than the highest number ever used (requirement A22), not the first free one
     name = (
-        decision_id(decision, known)
+        decision_id(decision, known_ids)
         if decision
-        else next_decision_id(known | _named(manifest) | _ever(ws))
+        else next_decision_id(known_ids | _named(manifest) | _ever(ws))
     )
     wanted = Allowance(source, target, last, name)
-    made = insert_exception(MANIFEST, seen.manifest, wanted)
-    if made is None:
+    inserted = insert_exception(MANIFEST, content.manifest, wanted)
+    if inserted is None:
         entry = f"{{from: {source}, to: {target}, until: {last}}}"
         raise UsageProblem(
             "no place was found for the exception.", place=MANIFEST, hint=f"Add it by hand: {entry}"
         )
     record = "" if decision else DECISIONS + decision_file_name(name, source, target)
-    files = {path: text for path, text in found.modules.items() if plain_name(text) == source}
+    files = {path: text for path, text in survey.modules.items() if plain_name(text) == source}
     text = decision_text(
         name, wanted, why, utc_day(ws), manifest, fitting, sorted(files), accepted=accept
     )
-    _write(top, seen.manifest, made[0], record, text)
+    _write(top, content.manifest, inserted[0], record, text)
     remarks = []
-    if decision and decision not in known:
+    if decision and decision not in known_ids:
         remarks.append(f"{decision} is not in {DECISIONS}: make sure that people find it.")
-    exception = Allowance(source, target, last, name, made[1])
+    exception = Allowance(source, target, last, name, inserted[1])
     return AddedException(exception, record, len(fitting), tuple(remarks))
 
 
@@ -435,10 +437,12 @@ _MAX_LISTED: Final = 10
 """Imports that are listed."""
 
 
-def next_decision_id(known: Collection[str]) -> str:
+def next_decision_id(known_ids: Collection[str]) -> str:
     """The first free id after all known ones: `ADR-0007`."""
     numbers = [
-        int(one.removeprefix("ADR-")) for one in known if re.fullmatch(r"ADR-[0-9]{4,9}", one)
+        int(identifier.removeprefix("ADR-"))
+        for identifier in known_ids
+        if re.fullmatch(r"ADR-[0-9]{4,9}", identifier)
     ]
     return f"ADR-{max(numbers, default=0) + 1:04}"
 
@@ -451,7 +455,7 @@ def decision_file_name(name: str, source: str, target: str) -> str:
 
 def decision_text(
     name: str,
-    one: Allowance,
+    exception: Allowance,
     reason: str,
     today: str,
     manifest: Manifest,
@@ -466,15 +470,19 @@ def decision_text(
     none for a layer. `accepted`: somebody asked for it to be; else it is proposed, like every other
     decision.
     """
-    paths = [path for layer in manifest.layers if layer.name == one.source for path in layer.paths]
-    title = one_line(f"{one.source} may import {one.target} until {one.until}", 160)
+    paths = [
+        path for layer in manifest.layers if layer.name == exception.source for path in layer.paths
+    ]
+    title = one_line(
+        f"{exception.source} may import {exception.target} until {exception.until}", 160
+    )
     governs = "".join(f"  - {_yaml(path)}\n" for path in files or paths)
     context = [_context(manifest, edge) for edge in fitting[:_MAX_LISTED]]
     if len(fitting) > _MAX_LISTED:
         context.append(f"- and {len(fitting) - _MAX_LISTED} more")
     listed = (
         "\n".join(context)
-        or f"- nothing of {one.source} imports {one.target} against the rules today"
+        or f"- nothing of {exception.source} imports {exception.target} against the rules today"
     )
     return f"""\
 ---
@@ -495,7 +503,7 @@ Imports that {manifest.path} forbids:
 
 {_paragraphs(reason)}
 
-`kl arch check` accepts imports of `{_code(one.target)}` by `{_code(one.source)}` through {one.until}.
+`kl arch check` accepts imports of `{_code(exception.target)}` by `{_code(exception.source)}` through {exception.until}.
 
 ## Alternatives
 
@@ -503,7 +511,7 @@ Imports that {manifest.path} forbids:
 
 ## Consequences
 
-From the day after {one.until} these imports block again. After a fix, remove the exception from {manifest.path}.
+From the day after {exception.until} these imports block again. After a fix, remove the exception from {manifest.path}.
 """
 
 

@@ -229,13 +229,13 @@ _RED, _ORANGE, _GREY = "#cc0000", "#cc7700", "#888888"
 _MOST_PLACES: Final = 2
 
 
-def mermaid(found: Sequence[CheckedContent], flows: Flows) -> list[str]:
+def mermaid(checked: Sequence[CheckedContent], flows: Flows) -> list[str]:
     """The lines of the diagram; of several contents, everything that was found in any of them.
 
     `flows` count all imports between layers, forbidden ones too. Without a manifest: a diagram with
     nothing in it.
     """
-    verdicts = [verdict for _, verdict in found if verdict]
+    verdicts = [verdict for _, verdict in checked if verdict]
     if not verdicts:
         return ["flowchart TD", "    %% no .kl/architecture.yaml"]
     names = list(
@@ -282,7 +282,7 @@ def mermaid(found: Sequence[CheckedContent], flows: Flows) -> list[str]:
         *(problem for verdict in verdicts for problem in (*verdict.emptied, *verdict.loosened)),
     ]
     lines += [f"    %% {one_line(str(one), 200)}" for one in remarks]
-    outside = len(_unassigned_files(found))
+    outside = len(_unassigned_files(checked))
     return [
         *lines,
         *([f"    %% {outside} file{'s' * (outside > 1)} in no layer"] if outside else []),
@@ -299,42 +299,46 @@ def label(text: str) -> str:
     )
 
 
-def _places(found: Sequence[Violation]) -> str:
+def _places(violations: Sequence[Violation]) -> str:
     """`3 new, order.py:3, price.py:4 ...`, each file with its first line."""
-    places = list(dict.fromkeys(f"{one.path.rpartition('/')[2]}:{one.line}" for one in found))
-    more = " ..." if len(places) > _MOST_PLACES else ""
-    return f"{len(found)} new, {', '.join(places[:_MOST_PLACES])}{more}"
+    places = list(
+        dict.fromkeys(
+            f"{violation.path.rpartition('/')[2]}:{violation.line}" for violation in violations
+        )
+    )
+    ellipsis = " ..." if len(places) > _MOST_PLACES else ""
+    return f"{len(violations)} new, {', '.join(places[:_MOST_PLACES])}{ellipsis}"
 
 
-def _by_pair(found: Iterable[Violation]) -> defaultdict[tuple[str, str], list[Violation]]:
+def _by_pair(violations: Iterable[Violation]) -> defaultdict[tuple[str, str], list[Violation]]:
     pairs: defaultdict[tuple[str, str], list[Violation]] = defaultdict(list)
-    seen: Counter[tuple[str, str, int]] = Counter()
-    for one in found:
-        key = (one.fingerprint, one.path, one.line)
-        if not seen[key]:
-            pairs[one.source_layer, one.target_layer].append(one)
-        seen[key] += 1
+    seen_counts: Counter[tuple[str, str, int]] = Counter()
+    for violation in violations:
+        key = (violation.fingerprint, violation.path, violation.line)
+        if not seen_counts[key]:
+            pairs[violation.source_layer, violation.target_layer].append(violation)
+        seen_counts[key] += 1
     return pairs
 
 
 def _numbers(styles: Sequence[str]) -> dict[str, list[str]]:
     """Colour → numbers of the arrows that have it."""
-    found: dict[str, list[str]] = {}
+    numbers_by_colour: dict[str, list[str]] = {}
     for number, colour in enumerate(styles):
         if colour:
-            found.setdefault(colour, []).append(str(number))
-    return found
+            numbers_by_colour.setdefault(colour, []).append(str(number))
+    return numbers_by_colour
 
 
-def _layer_flows(ws: Workspace, found: Sequence[CheckedContent]) -> dict[tuple[str, str], int]:
+def _layer_flows(ws: Workspace, checked: Sequence[CheckedContent]) -> dict[tuple[str, str], int]:
     """(layer, layer) → number of imports, allowed or not; of several contents the most that any
     has.
     """
     most: Counter[tuple[str, str]] = Counter()
-    for source, verdict in found:
+    for source, verdict in checked:
         if verdict is not None:
-            seen = survey_imports(ws, load_content(ws, source))
-            crossing = edges(verdict.manifest, seen.links_under(verdict.manifest), seen.modules)
+            survey = survey_imports(ws, load_content(ws, source))
+            crossing = edges(verdict.manifest, survey.links_under(verdict.manifest), survey.modules)
             # `|` of two Counters is the larger of each count; `+` would count an import once for
             # each content
             most |= Counter((edge.source.name, edge.target.name) for edge in crossing)
@@ -342,7 +346,7 @@ def _layer_flows(ws: Workspace, found: Sequence[CheckedContent]) -> dict[tuple[s
 
 
 def render_document(
-    ws: Workspace, shape: str, found: Sequence[CheckedContent], lists: bool = False
+    ws: Workspace, shape: str, checked: Sequence[CheckedContent], lists: bool = False
 ) -> str:
     """The whole output as `json`, `mermaid` or one of `report_formats`, a newline at its end (empty
     where there is nothing to report).
@@ -350,11 +354,11 @@ def render_document(
     `lists`: JSON names the files in no layer.
     """
     if shape == "mermaid":
-        return _lines(mermaid(found, _layer_flows(ws, found)))
+        return _lines(mermaid(checked, _layer_flows(ws, checked)))
     if shape != "json":
-        return render(shape, reports(found), "kl arch check", MANIFEST)
-    values = [_plain(source, verdict) for source, verdict in found]
-    for value, (_, verdict) in zip(values, found, strict=True) if lists else ():
+        return render(shape, reports(checked), "kl arch check", MANIFEST)
+    values = [_plain(source, verdict) for source, verdict in checked]
+    for value, (_, verdict) in zip(values, checked, strict=True) if lists else ():
         value["unassigned_files"] = list(verdict.unassigned) if verdict else []
     clean = all(value["clean"] for value in values)
     return _json(

@@ -74,28 +74,28 @@ def _check(
             rev: since or fork_point(repo, rev)
             for rev, since in pushed_commits(environ, ()).items()
         }
-    found, remarks = [], [f"warning: {problem}" for problem in ws.missing_plugins]
+    checked, remarks = [], [f"warning: {problem}" for problem in ws.missing_plugins]
     for source, since in sources.items():
         verdict, notes = run_check(ws, source, CheckOptions(since))
         shown = verdict.warnings if verdict and not (quiet and verdict.clean) else ()
         remarks += [*notes, *(f"warning: {one}" for one in shown)]
-        found.append((source, verdict))
+        checked.append((source, verdict))
     lines = output_lines(
-        found, time.perf_counter() - started, quiet=quiet, on_disk=manifest_on_disk(ws)
+        checked, time.perf_counter() - started, quiet=quiet, on_disk=manifest_on_disk(ws)
     )
-    clean = all(verdict is None or verdict.clean for _, verdict in found)
+    clean = all(verdict is None or verdict.clean for _, verdict in checked)
     return 0 if clean else 1, [f"kl: {brief(one).replace(chr(10), ' ')}" for one in remarks], lines
 
 
 def _print(remarks: Sequence[str], lines: Sequence[str]) -> bool:
     """Print to stderr and stdout; False where nobody reads stdout any more."""
-    for stream, some in ((sys.stderr, remarks), (sys.stdout, lines)):
+    for stream, stream_lines in ((sys.stderr, remarks), (sys.stdout, lines)):
         # a path that is not UTF-8 has lone surrogates (PEP 383), which strict encoding refuses to
         # print
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
         try:
-            stream.write("".join(f"{line}\n" for line in some))
+            stream.write("".join(f"{line}\n" for line in stream_lines))
             stream.flush()
         except BrokenPipeError:
             os.dup2(

@@ -113,14 +113,14 @@ def cache_key(root: Path, versions: Iterable[str]) -> str:
 
 def load_index(cache_dir: Path, key: str) -> ImportIndex | None:
     """Return the cached index; None where there is none, or where it is not whole."""
-    found = read_entry(cache_dir, _INDEX_KIND, key)
+    cached = read_entry(cache_dir, _INDEX_KIND, key)
     if (
-        not isinstance(found, list)
-        or len(found) != 6
-        or not all(isinstance(one, dict) for one in found)
+        not isinstance(cached, list)
+        or len(cached) != 6
+        or not all(isinstance(table, dict) for table in cached)
     ):
         return None
-    index = ImportIndex(*found)
+    index = ImportIndex(*cached)
     return index if _is_whole(index) else None
 
 
@@ -144,11 +144,11 @@ def _are_names(names: Any, asked: Mapping[str, int]) -> bool:
     return type(names) is list and all(type(name) is str and name in asked for name in names)
 
 
-def _are_links(some: Iterable[Any]) -> bool:
+def _are_links(flat_rows: Iterable[Any]) -> bool:
     """Lists of (target, line, method, confidence), over and over."""
-    if not set(map(type, some)) <= {list} or any(len(flat) % 4 for flat in some):
+    if not set(map(type, flat_rows)) <= {list} or any(len(flat) % 4 for flat in flat_rows):
         return False
-    sorts = list(map(type, chain.from_iterable(some)))
+    sorts = list(map(type, chain.from_iterable(flat_rows)))
     return set(sorts[0::4]) | set(sorts[2::4]) <= {str} and set(sorts[1::4]) | set(sorts[3::4]) <= {
         int
     }
@@ -163,14 +163,14 @@ def changed_entries(index: ImportIndex, entries: Sequence[FileEntry]) -> list[Fi
     """The Python files that are not as they were; None where the files are not the same ones."""
     if len(entries) != len(index.blobs):
         return None
-    found = []
+    changed = []
     for entry in entries:
         blob = index.blobs.get(entry.path)
         if blob is None:
             return None
         if blob != entry.blob and entry.path.endswith(".py"):
-            found.append(entry)
-    return found
+            changed.append(entry)
+    return changed
 
 
 def update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _FactsByPath) -> bool:
@@ -178,8 +178,8 @@ def update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _Facts
     other names now.
     """
     before = {name for name, count in index.asked.items() if count}
-    for path, one in facts.items():
-        mine = imported_names([one])
+    for path, changed_facts in facts.items():
+        mine = imported_names([changed_facts])
         for name in index.asks.pop(path, ()):
             index.asked[name] -= 1
         index.asks[path] = [name for name in index.asked if name in mine]
@@ -189,12 +189,12 @@ def update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _Facts
     # too (ADR-0008)
     if before != {name for name, count in index.asked.items() if count}:
         return False
-    known, files = ModuleIndex(index.modules), paths_by_module(index.modules)
-    for path, one in facts.items():
+    module_index, files = ModuleIndex(index.modules), paths_by_module(index.modules)
+    for path, changed_facts in facts.items():
         index.errors.pop(path, None)
-        if one["error"]:
-            index.errors[path] = one["error"]
-        index.links[path] = _links(path, one, known, files)
+        if changed_facts["error"]:
+            index.errors[path] = changed_facts["error"]
+        index.links[path] = _links(path, changed_facts, module_index, files)
     index.blobs.update((entry.path, entry.blob) for entry in entries)
     return True
 
@@ -208,14 +208,14 @@ def build_index(entries: Sequence[FileEntry], facts: _FactsByPath) -> ImportInde
         for path, one in facts.items()
     }
     counts = Counter(name for names in asks.values() for name in names)
-    known, files = ModuleIndex(modules), paths_by_module(modules)
+    module_index, files = ModuleIndex(modules), paths_by_module(modules)
     return ImportIndex(
         blobs={entry.path: entry.blob for entry in entries},
         modules=modules,
         errors={path: one["error"] for path, one in facts.items() if one["error"]},
         asked={name: counts[name] for name in asked.answers},
         asks={path: names for path, names in asks.items() if names},
-        links={path: _links(path, one, known, files) for path, one in facts.items()},
+        links={path: _links(path, one, module_index, files) for path, one in facts.items()},
     )
 
 
@@ -225,10 +225,10 @@ def paths_by_module(modules: Mapping[str, str]) -> dict[str, str]:
 
 
 def _links(
-    path: str, facts: Mapping[str, Any], known: ModuleIndex, files: Mapping[str, str]
+    path: str, facts: Mapping[str, Any], module_index: ModuleIndex, files: Mapping[str, str]
 ) -> list[Any]:
     flat: list[Any] = []
-    for link in file_links(path, facts["imports"], known):
+    for link in file_links(path, facts["imports"], module_index):
         target = link.target.partition(":")[2]
         if file_of(target, files) is not None:
             flat += (target, link.line, link.method, link.confidence)
@@ -252,39 +252,39 @@ def cached_imports(
     """
     memory = read_entry(cache_dir, _RECENT_KIND, key) if cache_dir else None
     memory = memory if isinstance(memory, dict) else {}
-    known = {
+    cached = {
         entry.path: facts
         for entry in entries
         if (facts := _facts(memory.get(entry.path), entry.blob))
     }
     fresh = (
-        read([entry for entry in entries if entry.path not in known])
-        if len(known) < len(entries)
+        read([entry for entry in entries if entry.path not in cached])
+        if len(cached) < len(entries)
         else {}
     )
-    found = {**known, **fresh}
+    facts_by_path = {**cached, **fresh}
     if cache_dir and fresh:
         rows = {
-            e.path: [e.blob, found[e.path]["error"], found[e.path]["imports"]]
+            e.path: [e.blob, facts_by_path[e.path]["error"], facts_by_path[e.path]["imports"]]
             for e in entries
-            if e.path in found
+            if e.path in facts_by_path
         }
         write_entry(cache_dir, _RECENT_KIND, key, rows)
-    return found
+    return facts_by_path
 
 
-def _facts(one: Any, blob: str) -> _FileFacts | None:
+def _facts(row_of_file: Any, blob: str) -> _FileFacts | None:
     """The cached facts of a file; None for another content, or where they are not whole."""
     if (
-        type(one) is not list
-        or len(one) != 3
-        or one[0] != blob
-        or type(one[1]) is not str
-        or type(one[2]) is not list
+        type(row_of_file) is not list
+        or len(row_of_file) != 3
+        or row_of_file[0] != blob
+        or type(row_of_file[1]) is not str
+        or type(row_of_file[2]) is not list
     ):
         return None
-    whole = all(type(row) is list and tuple(map(type, row)) == _ROW for row in one[2])
-    return {"error": one[1], "imports": one[2]} if whole else None
+    whole = all(type(row) is list and tuple(map(type, row)) == _ROW for row in row_of_file[2])
+    return {"error": row_of_file[1], "imports": row_of_file[2]} if whole else None
 
 
 _FEW: Final = 12
@@ -296,23 +296,23 @@ class _LazyFacts(Mapping[str, dict[str, Any]]):
 
     def __init__(
         self,
-        known: Mapping[str, dict[str, Any]],
+        facts: Mapping[str, dict[str, Any]],
         entries: Mapping[str, FileEntry],
         read: Callable[[Sequence[FileEntry]], dict[str, Any]],
     ) -> None:
-        self._known, self._entries, self._read = dict(known), entries, read
+        self._known, self._entries, self._read = dict(facts), entries, read
         self._asked = 0
 
     def __getitem__(self, path: str) -> dict[str, Any]:
         if path not in self._known:
             entry = self._entries[path]
             self._asked += 1
-            some = (
+            entries_to_read = (
                 [entry]
                 if self._asked <= _FEW
                 else [e for p, e in self._entries.items() if p not in self._known]
             )
-            self._known.update(self._read(some))
+            self._known.update(self._read(entries_to_read))
         return self._known[path]
 
     def __iter__(self) -> Iterator[str]:
@@ -413,8 +413,8 @@ class _Follower:
             return  # cheap: names are looked at only where it matters
         nearest: dict[str, tuple[int, str, tuple[str, ...]]] = {}
         for step in self._taken(link, file or ""):
-            for name, found in self._layers_of(step).items():
-                nearest[name] = min(found, nearest.get(name, found))
+            for name, nearest_of_step in self._layers_of(step).items():
+                nearest[name] = min(nearest_of_step, nearest.get(name, nearest_of_step))
         for name in sorted(nearest.keys() & wanted):
             _, target, places = nearest[name]
             method = THROUGH_METHOD + " -> ".join(places)
@@ -431,17 +431,17 @@ class _Follower:
     def _reach(self, start: str) -> frozenset[str]:
         """The layers that a file in no layer reaches at all, whatever is taken from it."""
         if start not in self._reached:
-            seen, todo, found = {start}, [start], set()
+            visited, todo, reached_layers = {start}, [start], set()
             while todo:
                 for link in self._survey.index.of(todo.pop()):
                     between = self._between(link)
                     if between is None:
                         layer = self._layer(link)
-                        found |= {layer.name} if layer else set()
-                    elif between not in seen:
-                        seen.add(between)
+                        reached_layers |= {layer.name} if layer else set()
+                    elif between not in visited:
+                        visited.add(between)
                         todo.append(between)
-            self._reached[start] = frozenset(found)
+            self._reached[start] = frozenset(reached_layers)
         return self._reached[start]
 
     def _layer(self, link: Link) -> Layer | None:
@@ -474,25 +474,31 @@ class _Follower:
         """
         if start in self._found:
             return self._found[start]
-        found: dict[str, tuple[int, str, tuple[str, ...]]] = {}
-        seen, todo = {start}, [(start, tuple[str, ...]())]
+        nearest_by_layer: dict[str, tuple[int, str, tuple[str, ...]]] = {}
+        visited, todo = {start}, [(start, tuple[str, ...]())]
         while todo:
             following = []
             for (file, name), places in todo:
                 for row in self._rows_behind(file, name):
-                    more = (*places, f"{file}:{row[3]}")
+                    further_places = (*places, f"{file}:{row[3]}")
                     for link in file_links(file, [row], self._survey.known()):
                         layer = self._layer(link) if self._between(link) is None else None
                         if layer is not None:
-                            one = (len(more), link.target.partition(":")[2], more)
-                            found[layer.name] = min(one, found.get(layer.name, one))
+                            way = (
+                                len(further_places),
+                                link.target.partition(":")[2],
+                                further_places,
+                            )
+                            nearest_by_layer[layer.name] = min(
+                                way, nearest_by_layer.get(layer.name, way)
+                            )
                     for step in self._steps(file, row):
-                        if step not in seen:
-                            seen.add(step)
-                            following.append((step, more))
+                        if step not in visited:
+                            visited.add(step)
+                            following.append((step, further_places))
             todo = following
-        self._found[start] = found
-        return found
+        self._found[start] = nearest_by_layer
+        return nearest_by_layer
 
     def _rows_behind(self, file: str, name: str) -> Iterable[Sequence[Any]]:
         """The imports of a file that may be behind a name taken from it.
@@ -578,8 +584,8 @@ class Survey:
 
     def rows(self, path: str) -> Sequence[Sequence[Any]]:
         """The imports of a file, as the scanner stores them."""
-        found: Sequence[Sequence[Any]] = self.facts.get(path, {}).get("imports", ())
-        return found
+        imports: Sequence[Sequence[Any]] = self.facts.get(path, {}).get("imports", ())
+        return imports
 
     def target(self, path: str, row: Sequence[Any]) -> str:
         """The module that an import of a file leads to; empty for itself, or out of its package."""
@@ -636,13 +642,13 @@ class Survey:
         if not any(layer.namespaces for layer in manifest.layers):
             return []
         named, files = namespace_lookup(manifest.layers), paths_by_module(self.modules)
-        found = []
+        outside = []
         for path in sorted(path for path, layer in layers.items() if layer is not None):
             for link in file_links(path, self.rows(path), self.known()):
                 dotted = link.target.partition(":")[2]
                 if file_of(dotted, files) is None and named(dotted):
-                    found.append(link)
-        return found
+                    outside.append(link)
+        return outside
 
     def _leading(
         self,
@@ -653,7 +659,7 @@ class Survey:
         """The links into a layer that is not among those `passed_over` for the layer they come
         from.
         """
-        where, found, known = (
+        where, leading, passed_over_of = (
             _Where(self.modules, layers, manifest),
             list[Link](),
             dict[str, frozenset[str | None]](),
@@ -662,13 +668,13 @@ class Survey:
             source = layers[path]
             if source is None:
                 continue
-            if source.name not in known:
-                known[source.name] = frozenset(passed_over(source))
-            fine, targets = known[source.name], flat[0::4]
+            if source.name not in passed_over_of:
+                passed_over_of[source.name] = frozenset(passed_over(source))
+            fine, targets = passed_over_of[source.name], flat[0::4]
             if not fine.issuperset(map(where.__getitem__, targets)):
                 links = zip(self.index.of(path), targets, strict=True)
-                found += [link for link, target in links if where[target] not in fine]
-        return tuple(found)
+                leading += [link for link, target in links if where[target] not in fine]
+        return tuple(leading)
 
     def statement(self, link: Link) -> str:
         """The import statement behind a link."""
@@ -690,8 +696,8 @@ class Survey:
         """The modules, asked by the names that imports use."""
         if "known" not in self._memory:
             self._memory["known"] = ModuleIndex(self.modules)
-        known: ModuleIndex = self._memory["known"]
-        return known
+        module_index: ModuleIndex = self._memory["known"]
+        return module_index
 
     def _rows(self, link: Link) -> list[Sequence[Any]]:
         """The imports of a file (see `code.scanner.imports`) behind a link."""
@@ -705,11 +711,11 @@ class Survey:
             return [row for row in rows if file_of(self.target(link.path, row), files) == first]
         key = ("targets", link.path, link.line)
         if key not in self._memory:
-            found: dict[str, list[Sequence[Any]]] = {}
+            rows_by_target: dict[str, list[Sequence[Any]]] = {}
             for row in rows:
-                for one in file_links(link.path, [row], self.known()):
-                    found.setdefault(one.target, []).append(row)
-            self._memory[key] = found
+                for link_of_row in file_links(link.path, [row], self.known()):
+                    rows_by_target.setdefault(link_of_row.target, []).append(row)
+            self._memory[key] = rows_by_target
         behind: dict[str, list[Sequence[Any]]] = self._memory[key]
         return behind.get(link.target, [])
 
@@ -719,10 +725,10 @@ class Survey:
         """
         key = ("lines", path)
         if key not in self._memory:
-            found: dict[int, list[Sequence[Any]]] = {}
+            rows_by_line: dict[int, list[Sequence[Any]]] = {}
             for row in self.rows(path):
-                found.setdefault(row[3], []).append(row)
-            self._memory[key] = found
+                rows_by_line.setdefault(row[3], []).append(row)
+            self._memory[key] = rows_by_line
         lines: dict[int, list[Sequence[Any]]] = self._memory[key]
         return lines
 
@@ -742,14 +748,14 @@ class Survey:
 
     def read(self, paths: Sequence[str]) -> Mapping[str, bytes]:
         """Return the contents of files, each read once, without those that can't be read."""
-        known: dict[str, bytes] = self._memory.setdefault("contents", {})
+        contents: dict[str, bytes] = self._memory.setdefault("contents", {})
         asked: set[str] = self._memory.setdefault("asked", set())
         missing = set(paths) - asked
         if missing:
             entries = [entry for entry in self.content.entries if entry.path in missing]
-            known.update((entry.path, text) for entry, text in self.content.read(entries))
+            contents.update((entry.path, text) for entry, text in self.content.read(entries))
             asked |= missing
-        return {path: known[path] for path in paths if path in known}
+        return {path: contents[path] for path in paths if path in contents}
 
 
 def survey_imports(ws: Workspace, content: Content) -> Survey:
@@ -776,10 +782,10 @@ def survey_imports(ws: Workspace, content: Content) -> Survey:
         """
         if len(entries) > MAX_REREAD:
             return read(entries)
-        found = cached_imports(
-            cache, key, entries, lambda some: read_imports(some, content.read, scanners)
+        cached = cached_imports(
+            cache, key, entries, lambda batch: read_imports(batch, content.read, scanners)
         )
-        return {entry.path: found.get(entry.path) or unavailable_facts() for entry in entries}
+        return {entry.path: cached.get(entry.path) or unavailable_facts() for entry in entries}
 
     python = {entry.path: entry for entry in content.entries if entry.path.endswith(".py")}
     index = load_index(cache, key) if cache else None

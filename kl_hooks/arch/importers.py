@@ -48,8 +48,15 @@ class ImportedConfig:
 
     def manifest(self, path_name: str) -> Manifest:
         """As a manifest; its line numbers mean nothing."""
-        rest = (self.type_checking_imports, self.exhaustive, self.exceptions, self.contracts)
-        return Manifest(path_name, self.layers, *rest, unassigned_imports=self.unassigned_imports)
+        further_settings = (
+            self.type_checking_imports,
+            self.exhaustive,
+            self.exceptions,
+            self.contracts,
+        )
+        return Manifest(
+            path_name, self.layers, *further_settings, unassigned_imports=self.unassigned_imports
+        )
 
     def manifest_text(self) -> str:
         """The text of `.kl/architecture.yaml`; reading it back gives what was found."""
@@ -123,8 +130,8 @@ def _option_lines(key: str, value: str | tuple[str, ...]) -> list[str]:
     )
 
 
-def _origin_comment(found: ImportedConfig, name: str) -> list[str]:
-    return [f"  # {_comment(found.comments[name])}"] if name in found.comments else []
+def _origin_comment(imported: ImportedConfig, name: str) -> list[str]:
+    return [f"  # {_comment(imported.comments[name])}"] if name in imported.comments else []
 
 
 def _comment(line: str) -> str:
@@ -178,7 +185,7 @@ def read_tach(path_name: str, text: bytes, files: Sequence[str]) -> ImportedConf
     left: list[str] = _not_ours(config)
     base = path_name.rpartition("/")[0]
     roots = [_folder(f"{base}/{root}") for root in _texts(config.get("source_roots", ["."]))]
-    entries = [one for one in config.get("modules", []) if isinstance(one, dict)]
+    entries = [module for module in config.get("modules", []) if isinstance(module, dict)]
     modules: dict[str, _Module] = {}
     for entry in entries:
         for pattern in _texts(entry.get("paths", [])) or _texts([entry.get("path", "")]):
@@ -191,18 +198,18 @@ def read_tach(path_name: str, text: bytes, files: Sequence[str]) -> ImportedConf
     _root(config, modules, roots)
     explicit = bool(config.get("layers_explicit_depends_on"))
     order = [
-        str(one.get("name", "")) if isinstance(one, dict) else str(one)
-        for one in config.get("layers", [])
+        str(module.get("name", "")) if isinstance(module, dict) else str(module)
+        for module in config.get("layers", [])
     ]
-    made = tuple(_layer(one, modules, order, explicit) for one in modules.values())
+    layers = tuple(_layer(module, modules, order, explicit) for module in modules.values())
     comments = {
         layer.name: f'{path_name}: module "{name}"'
-        for layer, name in zip(made, modules, strict=True)
+        for layer, name in zip(layers, modules, strict=True)
     }
     mode = "enforce" if config.get("ignore_type_checking_imports") is False else "ignore"
     return ImportedConfig(
         path_name,
-        made,
+        layers,
         (),
         mode,
         comments=comments,
@@ -238,8 +245,8 @@ def _module(
     return _Module(name, paths, needed, cannot, str(entry.get("layer", "")), *flags)
 
 
-def _path(one: Any) -> Any:
-    return one.get("path", "") if isinstance(one, dict) else one
+def _path(entry: Any) -> Any:
+    return entry.get("path", "") if isinstance(entry, dict) else entry
 
 
 def _root(config: Mapping[str, Any], modules: dict[str, _Module], roots: Sequence[str]) -> None:
@@ -253,40 +260,40 @@ def _root(config: Mapping[str, Any], modules: dict[str, _Module], roots: Sequenc
 
 
 def _layer(
-    one: _Module, modules: Mapping[str, _Module], order: Sequence[str], explicit: bool
+    module: _Module, modules: Mapping[str, _Module], order: Sequence[str], explicit: bool
 ) -> Layer:
     allowed = tuple(
         _name(other)
         for name, other in modules.items()
-        if name != one.name and _may(one, other, order, explicit)
+        if name != module.name and _may(module, other, order, explicit)
     )
-    return Layer(_name(one), one.paths, allowed, 0)
+    return Layer(_name(module), module.paths, allowed, 0)
 
 
-def _name(one: _Module) -> str:
-    return "root" if one.name == ROOT else one.name
+def _name(module: _Module) -> str:
+    return "root" if module.name == ROOT else module.name
 
 
-def _may(one: _Module, other: _Module, order: Sequence[str], explicit: bool) -> bool:
-    """True if tach lets `one` import `other`; layers of tach are listed from the top down.
+def _may(importer: _Module, imported: _Module, order: Sequence[str], explicit: bool) -> bool:
+    """True if tach lets `importer` import `imported`; layers of tach are listed from the top down.
 
     `explicit`: what is allowed by the layers has to be declared as well.
     """
-    if one.unchecked:
+    if importer.unchecked:
         return True
-    if one.layer in order and other.layer in order and one.layer != other.layer:
-        if explicit and order.index(one.layer) < order.index(other.layer):
-            return _declared(one, other)
-        return order.index(one.layer) < order.index(other.layer)
-    return _declared(one, other)
+    if importer.layer in order and imported.layer in order and importer.layer != imported.layer:
+        if explicit and order.index(importer.layer) < order.index(imported.layer):
+            return _declared(importer, imported)
+        return order.index(importer.layer) < order.index(imported.layer)
+    return _declared(importer, imported)
 
 
-def _declared(one: _Module, other: _Module) -> bool:
-    if any(_matches(pattern, other.name) for pattern in one.cannot):
+def _declared(importer: _Module, imported: _Module) -> bool:
+    if any(_matches(pattern, imported.name) for pattern in importer.cannot):
         return False
-    if other.utility or one.depends_on is None:
+    if imported.utility or importer.depends_on is None:
         return True
-    return any(_matches(pattern, other.name) for pattern in one.depends_on)
+    return any(_matches(pattern, imported.name) for pattern in importer.depends_on)
 
 
 def _matches(pattern: str, name: str) -> bool:
@@ -315,12 +322,12 @@ def _paths(name: str, roots: Sequence[str], files: Sequence[str]) -> tuple[str, 
     """The folders (with `/`) and files of a module in the source roots."""
     if name == ROOT:
         return tuple(root or "./" for root in roots)
-    found = []
+    module_paths = []
     for root in roots:
         place = root + name.replace(".", "/")
-        found += [place + "/"] if any(file.startswith(place + "/") for file in files) else []
-        found += [place + ".py"] if place + ".py" in files else []
-    return tuple(found)
+        module_paths += [place + "/"] if any(file.startswith(place + "/") for file in files) else []
+        module_paths += [place + ".py"] if place + ".py" in files else []
+    return tuple(module_paths)
 
 
 def _folder(root: str) -> str:
@@ -376,13 +383,13 @@ def read_importlinter(path_name: str, text: bytes) -> ImportedConfig | None:
         f'the option "{key}"' for key in session if key not in (*_KNOWN, *_SHOWN_ONLY, CUSTOM_TYPE)
     ]
     roots = _words(session.get("root_packages") or session.get("root_package") or [])
-    made: list[Contract] = []
+    read_contracts: list[Contract] = []
     comments: dict[str, str] = {}
     for number, raw in enumerate(contracts, 1):
-        contract = _contract(raw, number, {one.name for one in made}, left)
+        contract = _contract(raw, number, {one.name for one in read_contracts}, left)
         if contract is not None:
             externals, checking = (_true(session.get(key)) for key in _KNOWN[2:])
-            made.append(
+            read_contracts.append(
                 replace(
                     contract,
                     root_packages=roots,
@@ -393,7 +400,9 @@ def read_importlinter(path_name: str, text: bytes) -> ImportedConfig | None:
             comments[contract.name] = f"{path_name}: contract {raw.get('id') or number}"
     # import-linter looks at imports under TYPE_CHECKING by default; our default is the opposite
     mode = "ignore" if _true(session.get(_KNOWN[3])) else "enforce"
-    return ImportedConfig(path_name, (), tuple(made), mode, comments=comments, left=tuple(left))
+    return ImportedConfig(
+        path_name, (), tuple(read_contracts), mode, comments=comments, left=tuple(left)
+    )
 
 
 def _toml(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
@@ -444,9 +453,9 @@ def _contract(
     options = tuple(
         Option(key, _option(value, fields[key]), 0) for key, value in raw.items() if key in fields
     )
-    unique, more = name, 2
+    unique, suffix_number = name, 2
     while unique in taken:
-        unique, more = f"{name} ({more})", more + 1
+        unique, suffix_number = f"{name} ({suffix_number})", suffix_number + 1
     used = tuple(option for option in options if option.value or fields[option.key].endswith("!"))
     return Contract(unique, sort, used, 0)
 
@@ -473,7 +482,7 @@ _LayerRow = tuple[str, tuple[str, ...]]
 
 
 def with_layers(
-    found: ImportedConfig, contract: Contract, modules: Mapping[str, str]
+    imported: ImportedConfig, contract: Contract, modules: Mapping[str, str]
 ) -> tuple[ImportedConfig | None, str]:
     """The set-up with this contract as layers; None and the reason where it has to stay a contract.
 
@@ -500,15 +509,17 @@ def with_layers(
     reason = _reason(rows, contract, outside, modules)
     if reason:
         return None, reason
-    rest = tuple(one for one in found.contracts if one is not contract)
+    other_contracts = tuple(
+        other_contract for other_contract in imported.contracts if other_contract is not contract
+    )
     comments = {
-        **found.comments,
-        **{layer.name: found.comments.get(contract.name, "") for layer in layers},
+        **imported.comments,
+        **{layer.name: imported.comments.get(contract.name, "") for layer in layers},
     }
     return replace(
-        found,
+        imported,
         layers=tuple(layers),
-        contracts=rest,
+        contracts=other_contracts,
         exhaustive=bool(containers),
         exceptions=exceptions,
         comments=comments,
@@ -572,10 +583,10 @@ def _layers(
     """Our layers from the bottom up; None where a module of a row has no files or two have one
     name.
     """
-    made: list[Layer] = []
+    layers: list[Layer] = []
     # import-linter lists the highest layer first, our manifest the lowest
     for mark, words in reversed(rows):
-        below = tuple(layer.name for layer in made)
+        below = tuple(layer.name for layer in layers)
         same = []
         for word in words:
             names = [f"{container}.{word}" for container in containers] or [word]
@@ -586,8 +597,8 @@ def _layers(
             # layers contract)
             beside = tuple(other for other in words if other != word) if mark == ":" else ()
             same.append(Layer(word, paths, below + beside, 0))
-        made += same
-    return made if len({layer.name for layer in made}) == len(made) else None
+        layers += same
+    return layers if len({layer.name for layer in layers}) == len(layers) else None
 
 
 def _module_paths(name: str, modules: Mapping[str, str]) -> list[str]:
@@ -638,58 +649,65 @@ def import_config(ws: Workspace, name: str | None = None) -> ImportedConfig:
     text = read_small(ws.root / chosen, within=ws.root)
     if text is None:
         raise UsageProblem("there is no such file.", place=chosen)
-    seen = survey_imports(ws, load_content(ws))
+    survey = survey_imports(ws, load_content(ws))
     if chosen.endswith(_TACH):
-        return read_tach(chosen, text, sorted(seen.modules))
-    found = read_importlinter(chosen, text)
-    if found is None:
+        return read_tach(chosen, text, sorted(survey.modules))
+    imported = read_importlinter(chosen, text)
+    if imported is None:
         raise UsageProblem(
             "holds no set-up of import-linter.",
             place=chosen,
             hint="It has [importlinter] sections.",
         )
-    return _layered(ws, seen, _here(found, seen))
+    return _layered(ws, survey, _here(imported, survey))
 
 
-def _here(found: ImportedConfig, seen: Survey) -> ImportedConfig:
+def _here(imported: ImportedConfig, survey: Survey) -> ImportedConfig:
     """Without the root packages that are not in this repository: we look at no others."""
-    roots = {root for contract in found.contracts for root in contract.root_packages}
-    removed = sorted(root for root in roots if not package_folders(root, seen.modules))
+    roots = {root for contract in imported.contracts for root in contract.root_packages}
+    removed = sorted(root for root in roots if not package_folders(root, survey.modules))
     contracts = tuple(
-        replace(one, root_packages=tuple(root for root in one.root_packages if root not in removed))
-        for one in found.contracts
+        replace(
+            contract_here,
+            root_packages=tuple(
+                root for root in contract_here.root_packages if root not in removed
+            ),
+        )
+        for contract_here in imported.contracts
     )
     left = [f'the root package "{root}": it is not in this repository' for root in removed]
-    return replace(found, contracts=contracts, left=(*found.left, *left))
+    return replace(imported, contracts=contracts, left=(*imported.left, *left))
 
 
-def _layered(ws: Workspace, seen: Survey, found: ImportedConfig) -> ImportedConfig:
+def _layered(ws: Workspace, survey: Survey, imported: ImportedConfig) -> ImportedConfig:
     """Turn the first contract that can become layers into layers; comment the others with the
     reason.
     """
-    comments = dict(found.comments)
-    for contract in [one for one in found.contracts if one.type == "layers"]:
-        made, reason = with_layers(found, contract, seen.modules)
-        if made is not None and found.layers:
+    comments = dict(imported.comments)
+    for contract in [candidate for candidate in imported.contracts if candidate.type == "layers"]:
+        with_layers_instead, reason = with_layers(imported, contract, survey.modules)
+        if with_layers_instead is not None and imported.layers:
             reason = "there are layers already"
-        elif made is not None and not _same(ws, seen, contract, made):
+        elif with_layers_instead is not None and not _same(
+            ws, survey, contract, with_layers_instead
+        ):
             reason = "import-linter sees other imports here than kl does"
-        if made is None or reason:
+        if with_layers_instead is None or reason:
             comments[contract.name] += f"; stays a contract: {reason}"
         else:
-            found = made
+            imported = with_layers_instead
     return replace(
-        found,
-        comments={**comments, **{k: v for k, v in found.comments.items() if k not in comments}},
+        imported,
+        comments={**comments, **{k: v for k, v in imported.comments.items() if k not in comments}},
     )
 
 
-def _same(ws: Workspace, seen: Survey, contract: Contract, made: ImportedConfig) -> bool:
+def _same(ws: Workspace, survey: Survey, contract: Contract, layered: ImportedConfig) -> bool:
     """True if import-linter and our layers give one verdict on what is here now."""
-    ours = violations(made.manifest(MANIFEST), seen.links, seen.modules)
-    alone = ImportedConfig(made.origin, contracts=(contract,)).manifest(MANIFEST)
+    ours = violations(layered.manifest(MANIFEST), survey.links, survey.modules)
+    alone = ImportedConfig(layered.origin, contracts=(contract,)).manifest(MANIFEST)
     try:
-        theirs = check_contracts(ws.state.cache, seen.content, seen.modules, alone)
+        theirs = check_contracts(ws.state.cache, survey.content, survey.modules, alone)
     except (ManifestProblems, EnvironmentProblem):
         return False
     return bool(ours) == bool(theirs.breaches) and not theirs.problems

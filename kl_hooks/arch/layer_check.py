@@ -86,15 +86,17 @@ class Verdict:
         findings = (self.violations, self.problems, self.contracts, self.emptied)
         return not any(findings) and not (self.trusted and self.loosened)
 
-    def with_violations(self, more: Iterable[Violation]) -> Verdict:
+    def with_violations(self, added: Iterable[Violation]) -> Verdict:
         """The verdict with these violations too."""
-        return replace(self, violations=tuple(_numbered([*self.violations, *more])))
+        return replace(self, violations=tuple(_numbered([*self.violations, *added])))
 
     def with_contracts(self, judged: ContractResult) -> Verdict:
         """Return the verdict with the result of the contracts."""
-        known = {problem.path for problem in self.problems}
+        paths_with_problems = {problem.path for problem in self.problems}
         stopping = {
-            problem.path: problem for problem in judged.problems if problem.path not in known
+            problem.path: problem
+            for problem in judged.problems
+            if problem.path not in paths_with_problems
         }
         better = {
             one.path: one for one in self.warnings if one.path in stopping
@@ -175,12 +177,15 @@ def forbidden_chains(
     steps = _steps(manifest, links, modules)
     layer_of = layer_lookup(manifest.layers)
     layers = {path: layer for path in modules if (layer := layer_of(path)) is not None}
-    found = []
+    chain_violations = []
     for source in manifest.layers:
         starts = sorted(path for path, layer in layers.items() if layer.name == source.name)
         for target, chain in _reached(starts, steps, layers, source).items():
-            found.append(_chain_violation(manifest, source, target, chain, modules))
-    return sorted(found, key=lambda one: (one.path, one.line, one.target_layer))
+            chain_violations.append(_chain_violation(manifest, source, target, chain, modules))
+    return sorted(
+        chain_violations,
+        key=lambda violation: (violation.path, violation.line, violation.target_layer),
+    )
 
 
 def _steps(
@@ -213,7 +218,7 @@ def _reached(
     reached_by: dict[str, Link | None] = dict.fromkeys(starts)
     # breadth first: the chain that finds a layer first is a shortest one
     waiting = deque(starts)
-    found: dict[str, list[Link]] = {}
+    chain_to_layer: dict[str, list[Link]] = {}
     while waiting:
         path = waiting.popleft()
         for file, link in steps.get(path, ()):
@@ -222,9 +227,9 @@ def _reached(
             reached_by[file] = link
             waiting.append(file)
             layer = layers.get(file)
-            if layer and layer.name not in (source.name, *source.may_depend_on, *found):
-                found[layer.name] = _back(link, reached_by)
-    return found
+            if layer and layer.name not in (source.name, *source.may_depend_on, *chain_to_layer):
+                chain_to_layer[layer.name] = _back(link, reached_by)
+    return chain_to_layer
 
 
 def _back(link: Link, reached_by: Mapping[str, Link | None]) -> list[Link]:
@@ -287,7 +292,7 @@ def violations(
     """
     links = tuple(links)
     forbidden = [edge for edge in edges(manifest, links, modules) if not edge.allowed]
-    found = []
+    broken = []
     if forbidden:  # a clean check imports nothing that only suggestions need
         from kl_hooks.arch.suggestions import Suggestions
 
@@ -295,28 +300,37 @@ def violations(
             manifest, sight.index if sight else None, lambda: whole() if whole else links, modules
         )
     for edge in forbidden:
-        matching = [one for one in manifest.exceptions if is_excepted(one, edge)]
-        if any(not is_expired(one, today) for one in matching):
+        matching = [
+            exception_or_violation
+            for exception_or_violation in manifest.exceptions
+            if is_excepted(exception_or_violation, edge)
+        ]
+        if any(
+            not is_expired(exception_or_violation, today) for exception_or_violation in matching
+        ):
             continue
         close = sight if closely is None or (edge.link.path, edge.link.line) in closely else None
         way = _expired_way(manifest, matching[0]) if matching else ways.out(edge, close)
-        found.append(_violation(manifest, edge, sight.statement(edge.link) if sight else "", way))
+        broken.append(_violation(manifest, edge, sight.statement(edge.link) if sight else "", way))
     if manifest.indirect == "forbid":
-        found = sorted(
-            [*found, *forbidden_chains(manifest, whole() if whole else links, modules)],
-            key=lambda one: (one.path, one.line),
+        broken = sorted(
+            [*broken, *forbidden_chains(manifest, whole() if whole else links, modules)],
+            key=lambda exception_or_violation: (
+                exception_or_violation.path,
+                exception_or_violation.line,
+            ),
         )
-    return _numbered(found)
+    return _numbered(broken)
 
 
-def _numbered(found: Iterable[Violation]) -> list[Violation]:
+def _numbered(unnumbered: Iterable[Violation]) -> list[Violation]:
     """Number the violations that share a fingerprint, in the order given."""
-    seen: Counter[str] = Counter()
-    made = []
-    for one in found:
-        seen[one.fingerprint] += 1
-        made.append(replace(one, number=seen[one.fingerprint]))
-    return made
+    counts: Counter[str] = Counter()
+    numbered = []
+    for violation in unnumbered:
+        counts[violation.fingerprint] += 1
+        numbered.append(replace(violation, number=counts[violation.fingerprint]))
+    return numbered
 
 
 def is_excepted(allowance: Allowance, edge: Edge) -> bool:
@@ -395,7 +409,7 @@ def cycle_warnings(manifest: Manifest) -> list[Problem]:
     order to keep.
     """
     layers = {layer.name: layer for layer in manifest.layers}
-    found = []
+    warnings = []
     for members in components(
         list(layers), {name: layer.may_depend_on for name, layer in layers.items()}
     ):
@@ -403,7 +417,7 @@ def cycle_warnings(manifest: Manifest) -> list[Problem]:
             names = sorted(members, key=list(layers).index)
             message = f"layers {', '.join(names[:-1])} and {names[-1]} may depend on each other."
             line = layers[names[0]].line
-            found.append(
+            warnings.append(
                 Problem(
                     manifest.path,
                     line,
@@ -412,36 +426,38 @@ def cycle_warnings(manifest: Manifest) -> list[Problem]:
                     "Take one direction out, or make them one layer.",
                 )
             )
-    return found
+    return warnings
 
 
 def judge(
     manifest: Manifest,
-    found: Survey,
+    survey: Survey,
     today: str,
     source: str,
     closely: Collection[tuple[str, int]] | None = None,
 ) -> Verdict:
     """Check the surveyed imports against a manifest. `closely`: as for `violations`."""
     layer_of = layer_lookup(manifest.layers)
-    layers = {path: layer_of(path) for path in found.modules}
+    layers = {path: layer_of(path) for path in survey.modules}
     governed = {path for path, layer in layers.items() if layer is not None}
-    unread = [problem for problem in found.unread if problem.path in governed]
+    unread = [problem for problem in survey.unread if problem.path in governed]
     # a file in no layer blocks nothing, even where it does not parse
-    others = [problem for problem in found.unread if problem.path not in governed]
-    outside = unassigned_problems(manifest, found.modules) if manifest.exhaustive else []
-    links = found.forbidden(manifest, layers)
+    others = [problem for problem in survey.unread if problem.path not in governed]
+    outside = unassigned_problems(manifest, survey.modules) if manifest.exhaustive else []
+    links = survey.forbidden(manifest, layers)
 
     def whole() -> Iterable[Link]:
-        return found.crossing(manifest, layers) if manifest.indirect == "ignore" else found.links
+        return survey.crossing(manifest, layers) if manifest.indirect == "ignore" else survey.links
 
     return Verdict(
         manifest=manifest,
-        violations=tuple(violations(manifest, links, found.modules, found, today, closely, whole)),
+        violations=tuple(
+            violations(manifest, links, survey.modules, survey, today, closely, whole)
+        ),
         problems=(*unread, *outside),
-        warnings=(*manifest_warnings(manifest, links, found.modules), *others),
+        warnings=(*manifest_warnings(manifest, links, survey.modules), *others),
         files=len(governed) - len(unread),
         source=source,
         unjudged=len(unread),
-        unassigned=tuple(sorted(found.modules.keys() - governed)) if manifest.layers else (),
+        unassigned=tuple(sorted(survey.modules.keys() - governed)) if manifest.layers else (),
     )

@@ -106,7 +106,7 @@ class EdgeFinder:
 
         Omits imports for type checking where the manifest ignores them.
         """
-        seen = set()
+        keys_seen = set()
         for link in sorted(links, key=lambda link: (link.path, link.line, link.target)):
             if link.relation != "imports":
                 continue
@@ -119,8 +119,8 @@ class EdgeFinder:
                 self._layer_of(file) if file else None
             )
             key = (link.path, link.line, link.target)
-            if source and target and source.name != target.name and key not in seen:
-                seen.add(key)
+            if source and target and source.name != target.name and key not in keys_seen:
+                keys_seen.add(key)
                 importer, imported = (
                     plain_name(split_id(end)[1]) for end in (link.source, link.target)
                 )

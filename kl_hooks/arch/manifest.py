@@ -90,27 +90,28 @@ def manifest_from_dict(path_name: str, value: Any) -> Manifest:
         raise ValueError("not a compiled manifest")
     language, place = value["language"]
     last = (value["unassigned_imports"], value["runtime_imports"])
-    rest = (contracts, indirect, _text(language), _number(place), *last)
-    return Manifest(path_name, tuple(layers), mode, exhaustive, tuple(exceptions), *rest)
+    further_fields = (contracts, indirect, _text(language), _number(place), *last)
+    return Manifest(path_name, tuple(layers), mode, exhaustive, tuple(exceptions), *further_fields)
 
 
-def _contract_plain(one: Contract) -> list[Any]:
+def _contract_plain(contract: Contract) -> list[Any]:
     options = [
-        [x.key, x.value if isinstance(x.value, str) else list(x.value), x.line] for x in one.options
+        [x.key, x.value if isinstance(x.value, str) else list(x.value), x.line]
+        for x in contract.options
     ]
     session = [
-        list(one.root_packages),
-        one.include_external_packages,
-        one.exclude_type_checking_imports,
+        list(contract.root_packages),
+        contract.include_external_packages,
+        contract.exclude_type_checking_imports,
     ]
-    return [one.name, one.type, options, one.line, one.decision, *session]
+    return [contract.name, contract.type, options, contract.line, contract.decision, *session]
 
 
 def _contract(value: Any) -> Contract:
     from kl_hooks.model.contract import Contract, Option
 
     name, sort, options, line, decision, roots, externals, checking = value
-    made = [
+    contract_options = [
         Option(
             _text(key),
             _texts(value_or_list) if isinstance(value_or_list, list) else _text(value_or_list),
@@ -120,7 +121,7 @@ def _contract(value: Any) -> Contract:
     ]
     if type(externals) is not bool or type(checking) is not bool:
         raise TypeError("not a boolean")
-    words = (_text(name), _text(sort), tuple(made), _number(line), _text(decision))
+    words = (_text(name), _text(sort), tuple(contract_options), _number(line), _text(decision))
     return Contract(*words, _texts(roots), externals, checking)
 
 

@@ -50,15 +50,15 @@ def _layers(reader: NodeReader, node: Node, *, needed: bool = True) -> tuple[Lay
     raw = [one for one in (_layer(reader, item, names) for item in items) if one]
     _refuse_shared_paths(reader, raw)
     _refuse_shared_namespaces(reader, raw)
-    made = []
-    for place, (name, found) in enumerate(raw):
+    layers = []
+    for place, (name, pairs) in enumerate(raw):
         below = tuple(other.value for other, _ in raw[:place])
-        allowed, line = _allowed(reader, name, found, names, below)
-        decision = _optional_text(reader, found, "decision", f' of layer "{name.value}"')
-        paths = tuple(path for path, _ in _paths(found))
-        namespaces = tuple(dict.fromkeys(name for name, _ in _namespaces(found)))
-        made.append(Layer(name.value, paths, allowed, line, decision, namespaces))
-    return tuple(made)
+        allowed, line = _allowed(reader, name, pairs, names, below)
+        decision = _optional_text(reader, pairs, "decision", f' of layer "{name.value}"')
+        paths = tuple(path for path, _ in _paths(pairs))
+        namespaces = tuple(dict.fromkeys(name for name, _ in _namespaces(pairs)))
+        layers.append(Layer(name.value, paths, allowed, line, decision, namespaces))
+    return tuple(layers)
 
 
 def _layer(
@@ -67,25 +67,25 @@ def _layer(
     """Name and keys of one layer, with everything checked that does not need the other layers."""
     own = _text_node(item, "name")
     title = own.value if own else ""
-    found = reader.keys(item, _LAYER_KEYS, f' in layer "{title}"' if title else " in a layer")
-    if not found:
+    pairs = reader.keys(item, _LAYER_KEYS, f' in layer "{title}"' if title else " in a layer")
+    if not pairs:
         return None
-    name = _checked_name(reader, item, found, names)
-    _check_paths(reader, item, found, title)
-    if name is None and "may_depend_on" in found:
-        node = found["may_depend_on"][1]
+    name = _checked_name(reader, item, pairs, names)
+    _check_paths(reader, item, pairs, title)
+    if name is None and "may_depend_on" in pairs:
+        node = pairs["may_depend_on"][1]
         if not isinstance(node, TextNode):
             reader.texts(node, f'"may_depend_on" of layer "{title}"')
         elif node.value and node.value != _LOWER:
             _refuse_text(reader, title, node, names)
-    return (name, found) if name is not None else None
+    return (name, pairs) if name is not None else None
 
 
 def _checked_name(
-    reader: NodeReader, item: Node, found: dict[str, _Entry], names: dict[str, TextNode]
+    reader: NodeReader, item: Node, pairs: dict[str, _Entry], names: dict[str, TextNode]
 ) -> TextNode | None:
     """The name of a layer, None where it can't be used; it joins `names`."""
-    name = found["name"][1] if "name" in found else None
+    name = pairs["name"][1] if "name" in pairs else None
     if name is None:
         reader.report(item, 'a layer without "name".')
         return None
@@ -105,15 +105,15 @@ def _checked_name(
     return name
 
 
-def _check_paths(reader: NodeReader, item: Node, found: dict[str, _Entry], title: str) -> None:
+def _check_paths(reader: NodeReader, item: Node, pairs: dict[str, _Entry], title: str) -> None:
     """Report what is wrong with the paths of a layer."""
-    if "paths" not in found and "namespaces" in found:
+    if "paths" not in pairs and "namespaces" in pairs:
         return  # packages from outside: no file here belongs to it
-    if "paths" not in found:
-        place = found["name"][1] if "name" in found else item
+    if "paths" not in pairs:
+        place = pairs["name"][1] if "name" in pairs else item
         reader.report(place, f'layer "{title}" has no "paths".', "Give the folders it owns.")
         return
-    where, node = f'"paths" of layer "{title}"', found["paths"][1]
+    where, node = f'"paths" of layer "{title}"', pairs["paths"][1]
     if isinstance(node, ListNode) and not node.items:
         reader.report(node, f"{where} names no folder.", "Give the folders it owns.")
     for text in reader.texts(node, where):
@@ -122,21 +122,21 @@ def _check_paths(reader: NodeReader, item: Node, found: dict[str, _Entry], title
             reader.report(text, f'path "{text.value}" of layer "{title}" {complaint}.')
 
 
-def _listed(found: dict[str, _Entry], key: str) -> list[TextNode]:
+def _listed(pairs: dict[str, _Entry], key: str) -> list[TextNode]:
     """The texts of an optional list."""
-    items = getattr(found[key][1], "items", ()) if key in found else ()
+    items = getattr(pairs[key][1], "items", ()) if key in pairs else ()
     return [item for item in items if isinstance(item, TextNode) and item.value.strip()]
 
 
-def _paths(found: dict[str, _Entry]) -> list[tuple[str, TextNode]]:
+def _paths(pairs: dict[str, _Entry]) -> list[tuple[str, TextNode]]:
     """The valid paths of a layer with their places; the others are reported already."""
-    cleaned = [(_clean_path(text.value), text) for text in _listed(found, "paths")]
+    cleaned = [(_clean_path(text.value), text) for text in _listed(pairs, "paths")]
     return [(path, text) for (path, complaint), text in cleaned if not complaint]
 
 
-def _namespaces(found: dict[str, _Entry]) -> list[tuple[str, TextNode]]:
+def _namespaces(pairs: dict[str, _Entry]) -> list[tuple[str, TextNode]]:
     """The namespaces of a layer with their places; `shop.web.*` means `shop.web`."""
-    named = ((text.value.strip().removesuffix(".*"), text) for text in _listed(found, "namespaces"))
+    named = ((text.value.strip().removesuffix(".*"), text) for text in _listed(pairs, "namespaces"))
     return [(name, text) for name, text in named if name]
 
 
@@ -144,10 +144,10 @@ def _refuse_shared_namespaces(
     reader: NodeReader, raw: list[tuple[TextNode, dict[str, _Entry]]]
 ) -> None:
     owners: dict[str, str] = {}
-    for layer, found in raw:
-        if "namespaces" in found:
-            reader.texts(found["namespaces"][1], f'"namespaces" of layer "{layer.value}"')
-        for name, text in _namespaces(found):
+    for layer, pairs in raw:
+        if "namespaces" in pairs:
+            reader.texts(pairs["namespaces"][1], f'"namespaces" of layer "{layer.value}"')
+        for name, text in _namespaces(pairs):
             if not _NAMESPACE.fullmatch(name):
                 hint = "Write a dotted name, such as shop.web."
                 reader.report(
@@ -157,23 +157,29 @@ def _refuse_shared_namespaces(
                     hint,
                 )
             elif owners.setdefault(name, layer.value) != layer.value:
-                both = f'layers "{owners[name]}" and "{layer.value}" both own the namespace {name}.'
+                shared_text = (
+                    f'layers "{owners[name]}" and "{layer.value}" both own the namespace {name}.'
+                )
                 reader.report(
-                    text, both, "Give it to one of them; a longer name wins over a shorter one."
+                    text,
+                    shared_text,
+                    "Give it to one of them; a longer name wins over a shorter one.",
                 )
 
 
 def _refuse_shared_paths(reader: NodeReader, raw: list[tuple[TextNode, dict[str, _Entry]]]) -> None:
     owners: dict[str, str] = {}
-    for name, found in raw:
-        for path, text in _paths(found):
+    for name, pairs in raw:
+        for path, text in _paths(pairs):
             owned = path.rstrip("/")
             if owners.get(owned) == name.value:
                 reader.report(text, f'layer "{name.value}" names {path} twice.', "Take one out.")
             elif owned in owners:
-                both = f'layers "{owners[owned]}" and "{name.value}" both own {path}.'
+                shared_text = f'layers "{owners[owned]}" and "{name.value}" both own {path}.'
                 reader.report(
-                    text, both, "Give it to one of them; a longer path wins over a shorter one."
+                    text,
+                    shared_text,
+                    "Give it to one of them; a longer path wins over a shorter one.",
                 )
             owners.setdefault(owned, name.value)
 
@@ -181,14 +187,14 @@ def _refuse_shared_paths(reader: NodeReader, raw: list[tuple[TextNode, dict[str,
 def _allowed(
     reader: NodeReader,
     name: TextNode,
-    found: dict[str, _Entry],
+    pairs: dict[str, _Entry],
     names: dict[str, TextNode],
     below: tuple[str, ...],
 ) -> tuple[tuple[str, ...], int]:
     """The layers that `name` may depend on, and the line of that rule."""
-    if "may_depend_on" not in found:
+    if "may_depend_on" not in pairs:
         return (), name.line
-    key, node = found["may_depend_on"]
+    key, node = pairs["may_depend_on"]
     if isinstance(node, TextNode) and node.value == _LOWER:
         return below, key.line
     if isinstance(node, TextNode) and node.value:
@@ -218,14 +224,14 @@ def _refuse_text(
     )
 
 
-def _choice(reader: NodeReader, found: dict[str, _Entry], key: str, options: Sequence[str]) -> str:
+def _choice(reader: NodeReader, pairs: dict[str, _Entry], key: str, options: Sequence[str]) -> str:
     """An optional choice; the first by default."""
-    return reader.choice(found[key][1], f'"{key}"', options) if key in found else options[0]
+    return reader.choice(pairs[key][1], f'"{key}"', options) if key in pairs else options[0]
 
 
-def _optional_text(reader: NodeReader, found: dict[str, _Entry], key: str, where: str) -> str:
+def _optional_text(reader: NodeReader, pairs: dict[str, _Entry], key: str, where: str) -> str:
     """An optional text; empty by default."""
-    return reader.text(found[key][1], f'"{key}"{where}') if key in found else ""
+    return reader.text(pairs[key][1], f'"{key}"{where}') if key in pairs else ""
 
 
 _IGNORES: Final = {
@@ -290,8 +296,8 @@ def without_types(reader: NodeReader, node: Node) -> Node:
 def _contracts(reader: NodeReader, node: Node) -> tuple[Contract, ...]:
     """Every contract of the list; what is wrong goes to the reader's problems."""
     names: dict[str, TextNode] = {}
-    made = [_contract(reader, item, names) for item in reader.items(node, '"contracts"')]
-    return tuple(one for one in made if one is not None)
+    contracts = [_contract(reader, item, names) for item in reader.items(node, '"contracts"')]
+    return tuple(contract for contract in contracts if contract is not None)
 
 
 def _contract(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> Contract | None:
@@ -302,39 +308,41 @@ def _contract(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> Con
     title, sort = (_text_node(item, key) for key in ("name", "type"))
     where = f' in contract "{title.value}"' if title else " in a contract"
     fields = _fields(reader, item, sort, where)
-    known = (
+    allowed_keys = (
         # for a wrong type the options of all types are known, so that only the type is reported
         (*_OWN, *fields, *_SESSION)
         if fields
         else (*_OWN, *_SESSION, *(k for f in CONTRACT_TYPES.values() for k in f))
     )
-    found = reader.keys(without_types(reader, item), known, where)
-    name = _name(reader, item, found, names)
+    pairs = reader.keys(without_types(reader, item), allowed_keys, where)
+    name = _name(reader, item, pairs, names)
     options = [
-        _option(reader, found[key], key, sort_, where)
+        _option(reader, pairs[key], key, sort_, where)
         for key, sort_ in fields.items()
-        if key in found
+        if key in pairs
     ]
     for key, sort_ in fields.items():
-        if sort_.endswith("!") and key not in found:
+        if sort_.endswith("!") and key not in pairs:
             reader.report(
                 title or item, f'contract "{title.value if title else ""}" has no "{key}".'
             )
-    roots, externals, checking = (_session(reader, found, key, where) for key in _SESSION)
-    decision = _optional_text(reader, found, "decision", where)
+    roots, externals, checking = (_session(reader, pairs, key, where) for key in _SESSION)
+    decision = _optional_text(reader, pairs, "decision", where)
     line = title.line if title else item.line
     kind = sort.value if sort else ""
-    made = tuple(option for option in options if option is not None)
-    return Contract(name, kind, made, line, decision, tuple(roots), bool(externals), bool(checking))
+    chosen_options = tuple(option for option in options if option is not None)
+    return Contract(
+        name, kind, chosen_options, line, decision, tuple(roots), bool(externals), bool(checking)
+    )
 
 
 def _text_node(item: Node, wanted: str) -> TextNode | None:
     """The text of a key, for messages; None where there is none."""
-    found = (
+    matching = (
         value for key, value in getattr(item, "entries", ()) if snake_case(key.value) == wanted
     )
     return next(
-        (value for value in found if isinstance(value, TextNode) and value.value.strip()), None
+        (value for value in matching if isinstance(value, TextNode) and value.value.strip()), None
     )
 
 
@@ -353,12 +361,12 @@ def _fields(
 
 
 def _name(
-    reader: NodeReader, item: Node, found: dict[str, _Entry], names: dict[str, TextNode]
+    reader: NodeReader, item: Node, pairs: dict[str, _Entry], names: dict[str, TextNode]
 ) -> str:
-    if "name" not in found:
+    if "name" not in pairs:
         reader.report(item, 'a contract without "name".')
         return ""
-    node = found["name"][1]
+    node = pairs["name"][1]
     name = reader.text(node, '"name" of a contract')
     if name in names:
         reader.report(
@@ -386,16 +394,16 @@ def _option(reader: NodeReader, pair: _Entry, key: str, sort: str, where: str) -
     return Option(key, text, line) if text else None
 
 
-def _session(reader: NodeReader, found: dict[str, _Entry], key: str, where: str) -> list[str]:
+def _session(reader: NodeReader, pairs: dict[str, _Entry], key: str, where: str) -> list[str]:
     """The value of a key that import-linter takes for all contracts; a boolean is empty for
     false.
     """
-    if key not in found:
+    if key not in pairs:
         return []
     what = f'"{key}"{where}'
     if key == "root_packages":
-        return _words(reader, found[key][1], what)
-    return ["true"] if reader.boolean(found[key][1], what, False) else []
+        return _words(reader, pairs[key][1], what)
+    return ["true"] if reader.boolean(pairs[key][1], what, False) else []
 
 
 def _words(reader: NodeReader, node: Node, what: str) -> list[str]:
@@ -434,24 +442,31 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
     # a copy: the reader adds what it finds to the same list
     refused = tuple(problems)
     reader = NodeReader(path_name, problems)
-    found = reader.keys(without_types(reader, root), _KEYS)
-    if "version" in found:
-        reader.choice(found["version"][1], '"version"', ("1",))
-    contracts = _contracts(reader, found["contracts"][1]) if "contracts" in found else ()
-    given = "contracts" in found and bool(getattr(found["contracts"][1], "items", ()))
-    if "layers" not in found and not given and isinstance(root, MapNode) and not _is_misspelt(root):
+    pairs = reader.keys(without_types(reader, root), _KEYS)
+    if "version" in pairs:
+        reader.choice(pairs["version"][1], '"version"', ("1",))
+    contracts = _contracts(reader, pairs["contracts"][1]) if "contracts" in pairs else ()
+    has_contracts = "contracts" in pairs and bool(getattr(pairs["contracts"][1], "items", ()))
+    if (
+        "layers" not in pairs
+        and not has_contracts
+        and isinstance(root, MapNode)
+        and not _is_misspelt(root)
+    ):
         reader.report(root, 'the key "layers" is missing.', f"Add it, or {_WRITE_NEW}")
-    layers = _layers(reader, found["layers"][1], needed=not given) if "layers" in found else ()
-    mode = _choice(reader, found, "type_checking_imports", ("ignore", "enforce"))
-    exhaustive = "exhaustive" in found and reader.boolean(
-        found["exhaustive"][1], '"exhaustive"', False
+    layers = (
+        _layers(reader, pairs["layers"][1], needed=not has_contracts) if "layers" in pairs else ()
     )
-    unassigned = _choice(reader, found, "unassigned_imports", ("follow", "ignore"))
-    runtime = _choice(reader, found, "runtime_imports", ("report", "forbid", "ignore"))
-    indirect = _choice(reader, found, "indirect", ("ignore", "forbid"))
-    exceptions = _exceptions(reader, found["exceptions"][1]) if "exceptions" in found else ()
-    language = _optional_text(reader, found, "language", "")
-    place = found["language"][0].line if "language" in found else 0
+    mode = _choice(reader, pairs, "type_checking_imports", ("ignore", "enforce"))
+    exhaustive = "exhaustive" in pairs and reader.boolean(
+        pairs["exhaustive"][1], '"exhaustive"', False
+    )
+    unassigned = _choice(reader, pairs, "unassigned_imports", ("follow", "ignore"))
+    runtime = _choice(reader, pairs, "runtime_imports", ("report", "forbid", "ignore"))
+    indirect = _choice(reader, pairs, "indirect", ("ignore", "forbid"))
+    exceptions = _exceptions(reader, pairs["exceptions"][1]) if "exceptions" in pairs else ()
+    language = _optional_text(reader, pairs, "language", "")
+    place = pairs["language"][0].line if "language" in pairs else 0
     if problems:
         raise ManifestProblems(_without_echo(refused, problems))
     last = (unassigned, runtime)
@@ -483,12 +498,12 @@ def _without_echo(refused: Sequence[Problem], problems: Sequence[Problem]) -> li
 
 
 def _exceptions(reader: NodeReader, node: Node) -> tuple[Allowance, ...]:
-    made = []
+    exceptions = []
     for item in reader.items(node, '"exceptions"'):
-        found = reader.keys(item, _EXCEPTION_KEYS, " in an exception")
-        missing = [key for key in ("from", "to") if key not in found]
+        pairs = reader.keys(item, _EXCEPTION_KEYS, " in an exception")
+        missing = [key for key in ("from", "to") if key not in pairs]
         if missing:
-            if found:
+            if pairs:
                 reader.report(
                     item,
                     f'an exception without "{missing[0]}".',
@@ -496,16 +511,16 @@ def _exceptions(reader: NodeReader, node: Node) -> tuple[Allowance, ...]:
                 )
             continue
         source, target = (
-            _optional_text(reader, found, key, " of an exception") for key in ("from", "to")
+            _optional_text(reader, pairs, key, " of an exception") for key in ("from", "to")
         )
-        until = _optional_text(reader, found, "until", " of an exception")
+        until = _optional_text(reader, pairs, "until", " of an exception")
         if until and not _is_day(until):
             reader.report(
-                found["until"][1], f'"until" is "{until}", not a day.', "Write it as YYYY-MM-DD."
+                pairs["until"][1], f'"until" is "{until}", not a day.', "Write it as YYYY-MM-DD."
             )
-        decision = _optional_text(reader, found, "decision", " of an exception")
-        made.append(Allowance(source, target, until, decision, item.line))
-    return tuple(made)
+        decision = _optional_text(reader, pairs, "decision", " of an exception")
+        exceptions.append(Allowance(source, target, until, decision, item.line))
+    return tuple(exceptions)
 
 
 def _is_day(text: str) -> bool:

@@ -141,8 +141,8 @@ def _common_end(path: str, other: str) -> int:
     """How many parts two paths have in common, from the end."""
     parts = zip(reversed(path.split("/")), reversed(other.split("/")), strict=False)
     count = 0
-    for one, two in parts:
-        if one != two:
+    for first, second in parts:
+        if first != second:
             break
         count += 1
     return count

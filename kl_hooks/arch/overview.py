@@ -114,13 +114,13 @@ class CheckedWorktree:
             raise UsageProblem(
                 f'"{what}" is there, but not judged.', place="kl arch explain", hint=hint
             )
-        known = [
+        names_here = [
             *(one.name for one in self.manifest.layers),
             *map(plain_name, modules.values()),
             *modules,
         ]
-        near = get_close_matches(what, known, 1) or get_close_matches(
-            paths[0] if paths else what, known, 1
+        near = get_close_matches(what, names_here, 1) or get_close_matches(
+            paths[0] if paths else what, names_here, 1
         )
         hint = (
             f'Did you mean "{near[0]}"?'
@@ -136,27 +136,30 @@ def check_worktree(ws: Workspace) -> tuple[CheckedWorktree | None, tuple[str, ..
     """Check the working tree (None without a manifest), and return remarks. Writes nothing. Raises
     as `run_check`.
     """
-    seen = load_content(ws, WORKTREE)
-    if seen.manifest is None:
+    content = load_content(ws, WORKTREE)
+    if content.manifest is None:
         return None, ()
-    manifest = load_manifest(ws.state.cache, MANIFEST, seen.manifest)
-    found = survey_imports(ws, seen)
-    verdict = judge(manifest, found, utc_day(ws), WORKTREE)
-    if seen.baseline is not None:
-        verdict, _ = apply_baseline(verdict, seen.baseline, found.modules)
-    ended = (f"warning: {problem}" for problem in ended_decisions(ws, seen, manifest))
-    return CheckedWorktree(manifest, found, verdict, utc_day(ws)), (*found.notes, *ended)
+    manifest = load_manifest(ws.state.cache, MANIFEST, content.manifest)
+    survey = survey_imports(ws, content)
+    verdict = judge(manifest, survey, utc_day(ws), WORKTREE)
+    if content.baseline is not None:
+        verdict, _ = apply_baseline(verdict, content.baseline, survey.modules)
+    ended = (f"warning: {problem}" for problem in ended_decisions(ws, content, manifest))
+    return CheckedWorktree(manifest, survey, verdict, utc_day(ws)), (*survey.notes, *ended)
 
 
 def load_overview(ws: Workspace) -> tuple[Overview | None, tuple[str, ...]]:
     """Return the working tree's layers (None without a manifest), and remarks. Raises as
     `run_check`.
     """
-    seen, notes = check_worktree(ws)
-    if seen is None:
+    checked, notes = check_worktree(ws)
+    if checked is None:
         return None, notes
     return build_overview(
-        seen.manifest, seen.survey.links_under(seen.manifest), seen.survey.modules, seen.verdict
+        checked.manifest,
+        checked.survey.links_under(checked.manifest),
+        checked.survey.modules,
+        checked.verdict,
     ), notes
 
 
@@ -194,28 +197,28 @@ def build_overview(
     return Overview(layers, tuple(arrows), verdict)
 
 
-def overview_to_dict(seen: Overview | None) -> dict[str, Any]:
+def overview_to_dict(overview: Overview | None) -> dict[str, Any]:
     """Return the overview as `--format json` prints it; None: there is no manifest."""
-    if seen is None:
+    if overview is None:
         return {"manifest": None, "layers": [], "arrows": []}
     return {
-        "manifest": seen.verdict.manifest.path,
-        "unassigned": len(seen.verdict.unassigned),
+        "manifest": overview.verdict.manifest.path,
+        "unassigned": len(overview.verdict.unassigned),
         "layers": [
             {"name": name, "paths": list(paths), "files": files}
-            for name, paths, files in seen.layers
+            for name, paths, files in overview.layers
         ],
         "arrows": [
             {
-                "from": one.source,
-                "to": one.target,
-                "allowed": one.allowed,
-                "imports": one.imports,
-                "new": [f"{v.path}:{v.line}" for v in one.new],
-                "baseline": [f"{v.path}:{v.line}" for v in one.accepted],
-                "excepted": one.excepted,
+                "from": arrow.source,
+                "to": arrow.target,
+                "allowed": arrow.allowed,
+                "imports": arrow.imports,
+                "new": [f"{v.path}:{v.line}" for v in arrow.new],
+                "baseline": [f"{v.path}:{v.line}" for v in arrow.accepted],
+                "excepted": arrow.excepted,
             }
-            for one in seen.arrows
+            for arrow in overview.arrows
         ],
     }
 
@@ -279,18 +282,20 @@ def _name(name: str, signs: Signs) -> str:
 def _beside(arrows: Sequence[Arrow], files: int, signs: Signs, width: int) -> list[str]:
     """The text to the right of one layer."""
     used = [
-        f"{_name(one.target, signs)} {one.imports}" for one in arrows if one.allowed and one.imports
+        f"{_name(arrow.target, signs)} {arrow.imports}"
+        for arrow in arrows
+        if arrow.allowed and arrow.imports
     ]
-    unused = [_name(one.target, signs) for one in arrows if one.allowed and not one.imports]
+    unused = [_name(arrow.target, signs) for arrow in arrows if arrow.allowed and not arrow.imports]
     lines = [*_wrapped(signs.used, used, width), *_wrapped(signs.unused, unused, width)]
-    for one in arrows:
-        target = _name(one.target, signs)
-        for violations, what in ((one.new, "NEW"), (one.accepted, "baseline")):
+    for arrow in arrows:
+        target = _name(arrow.target, signs)
+        for violations, what in ((arrow.new, "NEW"), (arrow.accepted, "baseline")):
             if violations:
                 start = f"{signs.broken} {target} {len(violations)} {what}"
                 lines.append(_with_places(start, violations, signs, width))
-        if one.excepted:
-            lines.append(f"{signs.excepted} {target} {one.excepted} excepted")
+        if arrow.excepted:
+            lines.append(f"{signs.excepted} {target} {arrow.excepted} excepted")
     if not files:
         return ["(no files)", *lines]
     return lines or ["(depends on nothing)"]
@@ -310,8 +315,8 @@ def _wrapped(sign: str, words: Sequence[str], width: int) -> list[str]:
 def _with_places(start: str, violations: Sequence[Violation], signs: Signs, width: int) -> str:
     """The start and the first places that fit, `...` for the rest."""
     line, shown = start, 0
-    for one in violations[:_PLACES]:
-        place = one_line(f"{one.path.rpartition('/')[2]}:{one.line}", 60)
+    for violation in violations[:_PLACES]:
+        place = one_line(f"{violation.path.rpartition('/')[2]}:{violation.line}", 60)
         if len(line) + len(place) + 2 + len(signs.more) + 2 > width:
             break
         line, shown = f"{line}  {place}", shown + 1
@@ -335,53 +340,58 @@ def _legend(arrows: Iterable[Arrow], signs: Signs) -> list[str]:
     return ["  legend  " + "   ".join(entries)] if entries else []
 
 
-def _table(seen: Overview, signs: Signs, width: int) -> list[str]:
+def _table(overview: Overview, signs: Signs, width: int) -> list[str]:
     """The same in rows, for who reads line by line."""
-    if not seen.arrows:
+    if not overview.arrows:
         return ["  no layer imports another, and none may"]
     width = max(width, 4)
     lines = [f"  {'from':<{width}}  {'to':<{width}}  imports  allowed"]
-    for one in seen.arrows:
-        if one.allowed and not one.imports:
+    for arrow in overview.arrows:
+        if arrow.allowed and not arrow.imports:
             continue
-        ends = f"  {_name(one.source, signs):<{width}}  {_name(one.target, signs):<{width}}"
-        lines.append(f"{ends}  {one.imports:>7}  {_allowed(one)}")
-    unused = sum(one.allowed and not one.imports for one in seen.arrows)
+        ends = f"  {_name(arrow.source, signs):<{width}}  {_name(arrow.target, signs):<{width}}"
+        lines.append(f"{ends}  {arrow.imports:>7}  {_allowed(arrow)}")
+    unused = sum(arrow.allowed and not arrow.imports for arrow in overview.arrows)
     return [*lines, *([f"  and {unused} allowed, unused ({signs.unused} above)"] if unused else [])]
 
 
-def _allowed(one: Arrow) -> str:
-    if one.allowed:
+def _allowed(arrow: Arrow) -> str:
+    if arrow.allowed:
         return "yes"
     counts = (
-        (len(one.new), "new"),
-        (len(one.accepted), "in the baseline"),
-        (one.excepted, "excepted"),
+        (len(arrow.new), "new"),
+        (len(arrow.accepted), "in the baseline"),
+        (arrow.excepted, "excepted"),
     )
     return "no: " + ", ".join(f"{count} {what}" for count, what in counts if count)
 
 
-def _closing(seen: Overview) -> str:
-    new, accepted = len(seen.verdict.violations), len(seen.verdict.accepted)
-    files = sum(files for _, _, files in seen.layers)
+def _closing(overview: Overview) -> str:
+    new, accepted = len(overview.verdict.violations), len(overview.verdict.accepted)
+    files = sum(files for _, _, files in overview.layers)
     baseline = f", {accepted} in the baseline" if accepted else ""
-    found = f"{counted(new, 'new violation')}{baseline}"
-    outside = f"; {unassigned_count(seen.verdict)}" if seen.verdict.unassigned else ""
-    return f"{counted(len(seen.layers), 'layer')}, {counted(files, 'file')}: {found}{outside}"
+    violations_text = f"{counted(new, 'new violation')}{baseline}"
+    outside = f"; {unassigned_count(overview.verdict)}" if overview.verdict.unassigned else ""
+    return f"{counted(len(overview.layers), 'layer')}, {counted(files, 'file')}: {violations_text}{outside}"
 
 
-def _file(seen: CheckedWorktree, path: str) -> dict[str, Any]:
-    survey = seen.survey
+def _file(checked: CheckedWorktree, path: str) -> dict[str, Any]:
+    survey = checked.survey
     every = [entry.path for entry in survey.content.entries]
     mapped = explain(every, imported_names(survey.facts.values()), path)
     assert mapped is not None, "what has a module is named by these rules"
-    layer = layer_lookup(seen.manifest.layers)(path)
+    layer = layer_lookup(checked.manifest.layers)(path)
     covering = sorted(
-        ((own, one) for one in seen.manifest.layers for own in one.paths if covers(own, path)),
+        (
+            (own, owner_layer)
+            for owner_layer in checked.manifest.layers
+            for own in owner_layer.paths
+            if covers(own, path)
+        ),
         # the longest path owns the file, as in `layer_lookup`
         key=lambda pair: -len(pair[0].rstrip("/")) if pair[0] != "./" else 0,
     )
-    across = list(_across(seen))
+    across = list(_across(checked))
     return {
         "path": path,
         "module": mapped.module,
@@ -391,23 +401,30 @@ def _file(seen: CheckedWorktree, path: str) -> dict[str, Any]:
         "same_name": list(mapped.same),
         "layer": layer.name if layer else None,
         "owned_by": covering[0][0] if covering else None,
-        "also_covered_by": [{"layer": one.name, "path": own} for own, one in covering[1:]],
+        "also_covered_by": [
+            {"layer": owner_layer.name, "path": own} for own, owner_layer in covering[1:]
+        ],
         "may_depend_on": list(layer.may_depend_on) if layer else [],
-        "line": f"{seen.manifest.path}:{layer.line}" if layer else seen.manifest.path,
+        "line": f"{checked.manifest.path}:{layer.line}" if layer else checked.manifest.path,
         "decision": layer.decision if layer else "",
-        "problem": next((str(one) for one in survey.unread if one.path == path), ""),
+        "problem": next(
+            (str(owner_layer) for owner_layer in survey.unread if owner_layer.path == path), ""
+        ),
         "imports": [row for edge, row in across if edge.link.path == path],
         "imported_by": [row for edge, row in across if edge.imported == plain_name(mapped.module)],
     }
 
 
-def _across(seen: CheckedWorktree) -> Iterator[tuple[Edge, dict[str, Any]]]:
+def _across(checked: CheckedWorktree) -> Iterator[tuple[Edge, dict[str, Any]]]:
     """Every import across layers with what is decided about it; those for type checkers only as
     well.
     """
-    everything = replace(seen.manifest, type_checking_imports="enforce")
-    accepted = {(one.path, one.line, one.imported) for one in seen.verdict.accepted}
-    for edge in edges(everything, seen.survey.links_under(everything), seen.survey.modules):
+    everything = replace(checked.manifest, type_checking_imports="enforce")
+    accepted = {
+        (accepted_violation.path, accepted_violation.line, accepted_violation.imported)
+        for accepted_violation in checked.verdict.accepted
+    }
+    for edge in edges(everything, checked.survey.links_under(everything), checked.survey.modules):
         yield (
             edge,
             {
@@ -419,39 +436,47 @@ def _across(seen: CheckedWorktree) -> Iterator[tuple[Edge, dict[str, Any]]]:
                 "to": edge.target.name,
                 "method": edge.link.method,
                 "decided": _decided(
-                    seen, edge, (edge.link.path, edge.link.line, edge.imported) in accepted
+                    checked, edge, (edge.link.path, edge.link.line, edge.imported) in accepted
                 ),
             },
         )
 
 
-def _decided(seen: CheckedWorktree, edge: Edge, accepted: bool) -> str:
+def _decided(checked: CheckedWorktree, edge: Edge, accepted: bool) -> str:
     """`allowed`, `ignored …`, `excepted …`, `in the baseline` or `forbidden`."""
     if edge.allowed:
         return "allowed"
-    if edge.link.method == TYPE_CHECKING_METHOD and seen.manifest.type_checking_imports == "ignore":
+    if (
+        edge.link.method == TYPE_CHECKING_METHOD
+        and checked.manifest.type_checking_imports == "ignore"
+    ):
         return "ignored: for type checkers only"
-    matching = [one for one in seen.manifest.exceptions if is_excepted(one, edge)]
-    for one in matching:
-        if not is_expired(one, seen.today):
-            until = f" until {one.until}" if one.until else ""
-            return f"excepted{until} ({seen.manifest.path}:{one.line})"
+    matching = [
+        exception for exception in checked.manifest.exceptions if is_excepted(exception, edge)
+    ]
+    for exception in matching:
+        if not is_expired(exception, checked.today):
+            until = f" until {exception.until}" if exception.until else ""
+            return f"excepted{until} ({checked.manifest.path}:{exception.line})"
     ended = f": its exception ended on {matching[0].until}" if matching else ""
     return "in the baseline" if accepted else f"forbidden{ended}"
 
 
-def _layer(seen: CheckedWorktree, layer: Layer) -> dict[str, Any]:
+def _layer(checked: CheckedWorktree, layer: Layer) -> dict[str, Any]:
     whole: Overview = build_overview(
-        seen.manifest, seen.survey.links_under(seen.manifest), seen.survey.modules, seen.verdict
+        checked.manifest,
+        checked.survey.links_under(checked.manifest),
+        checked.survey.modules,
+        checked.verdict,
     )
-    layer_of = layer_lookup(seen.manifest.layers)
-    counts = _counts(seen.survey.modules, layer, layer_of)
+    layer_of = layer_lookup(checked.manifest.layers)
+    counts = _counts(checked.survey.modules, layer, layer_of)
     imports = {(one.source, one.target): one.imports for one in whole.arrows}
     return {
         "layer": layer.name,
         "paths": [{"path": path, "files": count} for path, count in counts.items()],
         "files": sum(counts.values()),
-        "line": f"{seen.manifest.path}:{layer.line}",
+        "line": f"{checked.manifest.path}:{layer.line}",
         "decision": layer.decision,
         "may_depend_on": [
             {"layer": to, "imports": imports.get((layer.name, to), 0)} for to in layer.may_depend_on
@@ -463,7 +488,7 @@ def _layer(seen: CheckedWorktree, layer: Layer) -> dict[str, Any]:
         ],
         "broken": [
             row
-            for edge, row in _across(seen)
+            for edge, row in _across(checked)
             if edge.source.name == layer.name and _counts_as_broken(row)
         ],
     }
@@ -475,7 +500,7 @@ def _counts_as_broken(row: Mapping[str, Any]) -> bool:
 
 def _counts(modules: Mapping[str, str], layer: Layer, layer_of: Any) -> dict[str, int]:
     """Path of the layer → files that it owns through this path (the longest that covers them)."""
-    found = dict.fromkeys(layer.paths, 0)
+    file_counts = dict.fromkeys(layer.paths, 0)
     for file in modules:
         if layer_of(file) is layer:
             # `./` has two signs, but covers everything: no path is shorter
@@ -483,5 +508,5 @@ def _counts(modules: Mapping[str, str], layer: Layer, layer_of: Any) -> dict[str
                 (own for own in layer.paths if covers(own, file)),
                 key=lambda own: len(own) if own != "./" else 0,
             )
-            found[path] += 1
-    return found
+            file_counts[path] += 1
+    return file_counts

@@ -56,7 +56,7 @@ def product_packages(modules: Mapping[str, str]) -> dict[str, list[str]]:
 
     `modules`: path → dotted name.
     """
-    found: dict[str, list[str]] = defaultdict(list)
+    files_by_package: dict[str, list[str]] = defaultdict(list)
     for path, dotted in sorted(modules.items()):
         top = plain_name(dotted).partition(".")[0]
         aside = (
@@ -66,13 +66,13 @@ def product_packages(modules: Mapping[str, str]) -> dict[str, list[str]]:
         )
         # a path that can't be printed can't be the path of a layer, see `_clean_path` of the parser
         if dotted and not aside and safe_text(path) == path:
-            found[top].append(path)
+            files_by_package[top].append(path)
     real = {
         top: files
-        for top, files in found.items()
+        for top, files in files_by_package.items()
         if len(files) > 1 or files[0].endswith("/__init__.py")
     }
-    return real or dict(found)
+    return real or dict(files_by_package)
 
 
 def _folder(files: list[str]) -> str:
@@ -95,7 +95,7 @@ def package_folders(package: str, modules: Mapping[str, str]) -> list[str]:
     namespace package whose parts lie apart, none where there is no such package, and all of them
     where several have one `__init__.py` each.
     """
-    found = set()
+    folders = set()
     proper = set()
     for path, dotted in modules.items():
         name = plain_name(dotted)
@@ -107,7 +107,7 @@ def package_folders(package: str, modules: Mapping[str, str]) -> list[str]:
         if (not deeper and not init) or len(parts) <= deeper:
             continue  # a module of that name, or a name that does not match its path
         folder = "/".join(parts[: len(parts) - deeper])
-        found.add(folder)
+        folders.add(folder)
         if init and not deeper:
             proper.add(folder)
-    return sorted(proper or found)
+    return sorted(proper or folders)

@@ -103,30 +103,30 @@ def propose(
     `exact`: parts that import each other become one layer, and nothing of today is forbidden.
     """
     sight = _Sight(list(links), modules, through)
-    made = (
+    groups = (
         module_groups(modules) if exact else module_groups(_product_modules(modules, sight.links))
     )
-    found = sight.crossing(made)
-    loops = [loop for loop in _loops(made, found) if len(loop) > 1]
-    roots = [group for group in made if group.root and any(group.name in loop for loop in loops)]
+    crossing = sight.crossing(groups)
+    loops = [loop for loop in _loops(groups, crossing) if len(loop) > 1]
+    roots = [group for group in groups if group.root and any(group.name in loop for loop in loops)]
     if roots:
         # a package's own __init__ that everybody imports and that imports everybody would make one
         # lump of it all
-        made = [group for group in made if group not in roots]
-        found = sight.crossing(made)
+        groups = [group for group in groups if group not in roots]
+        crossing = sight.crossing(groups)
     unassigned = tuple(
         f"{group.paths[0]}: it imports parts of the package that import it" for group in roots
     )
     # in five of six frameworks one layer had 10 to 28 parts: its first check was clean, and so was
     # any other (ADR-0020)
-    if not exact and any(len(loop) > 1 for loop in _loops(made, found)):
-        return _ordered(made, found, sight, unassigned)
-    by_name = {group.name: group for group in made}
-    parts = [_Part([by_name[name] for name in loop]) for loop in _loops(made, found)]
-    _set_levels(parts, found)
+    if not exact and any(len(loop) > 1 for loop in _loops(groups, crossing)):
+        return _ordered(groups, crossing, sight, unassigned)
+    by_name = {group.name: group for group in groups}
+    parts = [_Part([by_name[name] for name in loop]) for loop in _loops(groups, crossing)]
+    _set_levels(parts, crossing)
     if len(parts) > _MANY_LAYERS:
         parts = _merge_loose(parts)
-    return _finish(sorted(parts, key=lambda part: (part.level, part.name)), found, unassigned)
+    return _finish(sorted(parts, key=lambda part: (part.level, part.name)), crossing, unassigned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +137,14 @@ class _Sight:
     modules: Mapping[str, str]
     through: Through | None
 
-    def crossing(self, made: Sequence[_Group]) -> list[Edge]:
+    def crossing(self, groups: Sequence[_Group]) -> list[Edge]:
         """The imports between groups."""
-        return self.between([Layer(group.name, group.paths, (), 0) for group in made])
+        return self.between([Layer(group.name, group.paths, (), 0) for group in groups])
 
     def between(self, layers: Sequence[Layer]) -> list[Edge]:
         """The imports between layers, those through files in no layer among them."""
-        more = self.through(layers) if self.through else ()
-        return list(edges(Manifest("", tuple(layers)), (*self.links, *more), self.modules))
+        links_through = self.through(layers) if self.through else ()
+        return list(edges(Manifest("", tuple(layers)), (*self.links, *links_through), self.modules))
 
 
 # -- layers in the order that the fewest imports contradict
@@ -152,16 +152,18 @@ class _Sight:
 
 
 def _ordered(
-    made: Sequence[_Group], found: Sequence[Edge], sight: _Sight, unassigned: tuple[str, ...]
+    groups: Sequence[_Group], crossing: Sequence[Edge], sight: _Sight, unassigned: tuple[str, ...]
 ) -> Proposal:
     """Every folder a layer; loose modules joined with their neighbors in the order; each may depend
     on all below.
     """
-    tests = _nested_tests(sight.modules, [path for group in made for path in group.paths])
-    counted = [edge for edge in found if not edge.link.path.startswith(tests)] if tests else found
+    tests = _nested_tests(sight.modules, [path for group in groups for path in group.paths])
+    counted = (
+        [edge for edge in crossing if not edge.link.path.startswith(tests)] if tests else crossing
+    )
     weights = _weights(counted)
-    order = linear_order([group.name for group in made], weights)
-    by_name = {group.name: group for group in made}
+    order = linear_order([group.name for group in groups], weights)
+    by_name = {group.name: group for group in groups}
     parts = _joined([by_name[name] for name in order], weights)
     layers: list[Layer] = []
     for name, paths in _named(parts):
@@ -174,10 +176,10 @@ def _ordered(
     return Proposal(tuple(layers), _objections(layers, against), unassigned, len(against))
 
 
-def _weights(found: Iterable[Edge]) -> dict[tuple[str, str], int]:
+def _weights(crossing: Iterable[Edge]) -> dict[tuple[str, str], int]:
     """(group, group) → what it costs to put the first below the second."""
     weights: dict[tuple[str, str], int] = defaultdict(int)
-    for edge in found:
+    for edge in crossing:
         if edge.link.method != TYPE_CHECKING_METHOD:
             weights[edge.source.name, edge.target.name] += (
                 _LAZY if edge.link.method == "lazy import" else _IMPORT
@@ -253,7 +255,7 @@ def _objections(layers: Sequence[Layer], against: Sequence[Edge]) -> dict[str, t
     by_pair: dict[str, dict[str, list[Edge]]] = defaultdict(lambda: defaultdict(list))
     for edge in against:
         by_pair[edge.source.name][edge.target.name].append(edge)
-    found = {}
+    lines_by_layer = {}
     for layer in layers:
         pairs = sorted(by_pair[layer.name].items(), key=lambda pair: (-len(pair[1]), pair[0]))
         lines = [
@@ -262,24 +264,26 @@ def _objections(layers: Sequence[Layer], against: Sequence[Edge]) -> dict[str, t
             for target, some in pairs
         ]
         if lines:
-            rest = [f"  and of {counted(len(lines) - 6, 'more layer')}"] if len(lines) > 6 else []
-            found[layer.name] = (*lines[:6], *rest)
-    return found
+            remainder = (
+                [f"  and of {counted(len(lines) - 6, 'more layer')}"] if len(lines) > 6 else []
+            )
+            lines_by_layer[layer.name] = (*lines[:6], *remainder)
+    return lines_by_layer
 
 
 # -- layers that forbid nothing of today
 # ------------------------------------------------------------------------------
 
 
-def _uses(found: Iterable[Edge]) -> dict[str, list[str]]:
+def _uses(crossing: Iterable[Edge]) -> dict[str, list[str]]:
     uses: dict[str, set[str]] = defaultdict(set)
-    for edge in found:
+    for edge in crossing:
         uses[edge.source.name].add(edge.target.name)
     return {name: sorted(targets) for name, targets in uses.items()}
 
 
-def _loops(made: Sequence[_Group], found: Iterable[Edge]) -> list[list[str]]:
-    return components([group.name for group in made], _uses(found))
+def _loops(groups: Sequence[_Group], crossing: Iterable[Edge]) -> list[list[str]]:
+    return components([group.name for group in groups], _uses(crossing))
 
 
 def _part_of(parts: Iterable[_Part]) -> dict[str, int]:
@@ -287,18 +291,18 @@ def _part_of(parts: Iterable[_Part]) -> dict[str, int]:
     return {group.name: number for number, part in enumerate(parts) for group in part.groups}
 
 
-def _part_uses(parts: Sequence[_Part], found: Iterable[Edge]) -> dict[int, list[int]]:
+def _part_uses(parts: Sequence[_Part], crossing: Iterable[Edge]) -> dict[int, list[int]]:
     place = _part_of(parts)
     uses: dict[int, set[int]] = defaultdict(set)
-    for edge in found:
+    for edge in crossing:
         source, target = place[edge.source.name], place[edge.target.name]
         if source != target:
             uses[source].add(target)
     return {source: sorted(targets) for source, targets in uses.items()}
 
 
-def _set_levels(parts: Sequence[_Part], found: Iterable[Edge]) -> None:
-    for number, level in levels(range(len(parts)), _part_uses(parts, found)).items():
+def _set_levels(parts: Sequence[_Part], crossing: Iterable[Edge]) -> None:
+    for number, level in levels(range(len(parts)), _part_uses(parts, crossing)).items():
         parts[number].level = level
 
 
@@ -317,8 +321,10 @@ def _merge_loose(parts: Iterable[_Part]) -> list[_Part]:
     return [*merged, *loose.values()]
 
 
-def _finish(parts: Sequence[_Part], found: Sequence[Edge], unassigned: tuple[str, ...]) -> Proposal:
-    uses = _part_uses(parts, found)
+def _finish(
+    parts: Sequence[_Part], crossing: Sequence[Edge], unassigned: tuple[str, ...]
+) -> Proposal:
+    uses = _part_uses(parts, crossing)
     names: list[str] = []
     for part in parts:
         name, number = part.name, 2
@@ -331,19 +337,19 @@ def _finish(parts: Sequence[_Part], found: Sequence[Edge], unassigned: tuple[str
         layers.append(
             Layer(names[place], paths, tuple(names[target] for target in uses.get(place, ())), 0)
         )
-        reasons = _doubts(part, found)
+        reasons = _doubts(part, crossing)
         if reasons:
             doubts[names[place]] = reasons
     return Proposal(tuple(layers), doubts, unassigned)
 
 
-def _doubts(part: _Part, found: Iterable[Edge]) -> tuple[str, ...]:
+def _doubts(part: _Part, crossing: Iterable[Edge]) -> tuple[str, ...]:
     """Why these groups are one layer, with an import for each direction that could be fixed."""
     if len(part.groups) == 1:
         return ()
     members = {group.name for group in part.groups}
     first: dict[tuple[str, str], Edge] = {}
-    for edge in found:
+    for edge in crossing:
         if edge.source.name in members and edge.target.name in members:
             first.setdefault((edge.source.name, edge.target.name), edge)
     if not first:
@@ -504,17 +510,17 @@ def _test_trees(modules: Mapping[str, str]) -> tuple[str, ...]:
             folders.index("tests") if "tests" in folders else 0
         )  # the folders above it need not hold tests
         for depth in range(first, len(folders)):
-            some = counts["/".join(folders[: depth + 1]) + "/"]
-            some[0] += name != "__init__.py"
-            some[1] += bool(_TEST_FILE.fullmatch(name))
-    found: list[str] = []
+            folder_counts = counts["/".join(folders[: depth + 1]) + "/"]
+            folder_counts[0] += name != "__init__.py"
+            folder_counts[1] += bool(_TEST_FILE.fullmatch(name))
+    trees: list[str] = []
     for folder, (files, tests) in sorted(counts.items()):
         name = folder.rstrip("/").rpartition("/")[2]
         by_name = name == "tests" or (name == "test" and tests > 0)
         full = tests >= _FEW_TESTS and tests * 3 >= files * 2
-        if (by_name or full) and not folder.startswith(tuple(found)):
-            found.append(folder)
-    return tuple(found)
+        if (by_name or full) and not folder.startswith(tuple(trees)):
+            trees.append(folder)
+    return tuple(trees)
 
 
 def _nested_tests(modules: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
@@ -528,7 +534,7 @@ def _nested_tests(modules: Mapping[str, str], paths: Iterable[str]) -> tuple[str
 def module_groups(modules: Mapping[str, str]) -> list[_Group]:
     """The parts, in the order of their paths; no two have a path in common."""
     tops = product_packages(modules)
-    made: list[_Group] = []
+    groups: list[_Group] = []
     taken: set[str] = {""}
     for top, files in tops.items():
         whole = len(files) == 1 or len(tops) >= _MANY_PACKAGES
@@ -540,8 +546,8 @@ def module_groups(modules: Mapping[str, str]) -> list[_Group]:
             taken.update(paths)
             root = path.endswith("/__init__.py") and len(parts) > 1
             is_top = path == f"{_folder(files)}__init__.py"
-            made.append(_Group(top if is_top else _name(path, top), paths, top, root))
-    return _unique(sorted(made, key=lambda group: group.paths))
+            groups.append(_Group(top if is_top else _name(path, top), paths, top, root))
+    return _unique(sorted(groups, key=lambda group: group.paths))
 
 
 def _split(files: list[str]) -> dict[str, list[str]]:
@@ -570,16 +576,16 @@ def _name(path: str, top: str) -> str:
     return last.rpartition(".")[0] or last or top
 
 
-def _unique(made: list[_Group]) -> list[_Group]:
+def _unique(groups: list[_Group]) -> list[_Group]:
     """Names that two parts share get their package in front, and a number where that is not
     enough.
     """
     counts: dict[str, int] = defaultdict(int)
-    for group in made:
+    for group in groups:
         counts[group.name] += 1
     taken: set[str] = set()
     unique = []
-    for group in made:
+    for group in groups:
         name = group.name if counts[group.name] == 1 else f"{group.package}-{group.name}"
         name = "".join(sign if sign.isalnum() or sign in "_-." else "-" for sign in name)
         candidate, number = name, 2

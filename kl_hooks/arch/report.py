@@ -27,27 +27,29 @@ def _contract_lines(breaches: Sequence[Breach]) -> list[str]:
     """The lines to print: each broken contract with every chain of imports that breaks it."""
     lines: list[str] = []
     # groupby() joins neighbors only: breaches come contract by contract
-    for (name, rule), found in groupby(breaches, key=lambda one: (one.contract, one.rule)):
-        many = list(found)
+    for (name, rule), contract_breaches in groupby(
+        breaches, key=lambda breach: (breach.contract, breach.rule)
+    ):
+        many = list(contract_breaches)
         decision = f"  ({one_line(many[0].decision, 40)})" if many[0].decision else ""
         lines.append(
             f"  contract broken: {one_line(name, 100)} ({many[0].type})    {rule}{decision}"
         )
-        for one in many:
-            lines += _breach(one)
+        for breach in many:
+            lines += _breach(breach)
         if many[0].guidance:
             lines.append(f"    {one_line(many[0].guidance, 200)}")
         lines.append("")
     return lines
 
 
-def _breach(one: Breach) -> list[str]:
-    lines = [f"    {one_line(one.message, 160)}"] if one.message else []
-    for number, step in enumerate(one.chain):
+def _breach(breach: Breach) -> list[str]:
+    lines = [f"    {one_line(breach.message, 160)}"] if breach.message else []
+    for number, step in enumerate(breach.chain):
         lines.append(_line(step, "" if not number else "  "))
-    lines += [_line(step, "  or ") for step in one.also]
-    if len(one.chain) > 1 or (one.chain and one.chain[0].importer != one.importer):
-        lines.append(f"    {'':<{_COLUMN}} ^^^^ {_about(one)}")
+    lines += [_line(step, "  or ") for step in breach.also]
+    if len(breach.chain) > 1 or (breach.chain and breach.chain[0].importer != breach.importer):
+        lines.append(f"    {'':<{_COLUMN}} ^^^^ {_about(breach)}")
     return lines
 
 
@@ -61,13 +63,13 @@ def _line(step: Step, lead: str) -> str:
     )
 
 
-def _about(one: Breach) -> str:
-    if one.type == "acyclic_siblings":
-        return f"part of a cycle between the children of {one_line(one.importer, 100)}"
-    return f"{one_line(one.importer, 100)} may not depend on {one_line(one.imported, 100)}"
+def _about(breach: Breach) -> str:
+    if breach.type == "acyclic_siblings":
+        return f"part of a cycle between the children of {one_line(breach.importer, 100)}"
+    return f"{one_line(breach.importer, 100)} may not depend on {one_line(breach.imported, 100)}"
 
 
-def _breach_to_dict(one: Breach) -> dict[str, Any]:
+def _breach_to_dict(breach: Breach) -> dict[str, Any]:
     """A breach as plain data, its fingerprint with it."""
     keys = (
         "contract",
@@ -81,10 +83,10 @@ def _breach_to_dict(one: Breach) -> dict[str, Any]:
         "fingerprint",
     )
     steps = {
-        "chain": [_plain(step) for step in one.chain],
-        "also": [_plain(step) for step in one.also],
+        "chain": [_plain(step) for step in breach.chain],
+        "also": [_plain(step) for step in breach.also],
     }
-    return {key: getattr(one, key) for key in keys} | steps
+    return {key: getattr(breach, key) for key in keys} | steps
 
 
 def _plain(step: Step) -> dict[str, Any]:
@@ -104,7 +106,7 @@ _SHOWN_ANYWAY: Final = ("", "import", INDIRECT_METHOD)
 
 
 def output_lines(
-    found: Iterable[tuple[str, Verdict | None]],
+    checked: Iterable[tuple[str, Verdict | None]],
     seconds: float,
     *,
     quiet: bool,
@@ -113,11 +115,11 @@ def output_lines(
 ) -> list[str]:
     """Return what `kl arch check` prints about several contents, safe for a terminal.
 
-    `found`: source and verdict, None for a content without a manifest. `on_disk`: whether the
+    `checked`: source and verdict, None for a content without a manifest. `on_disk`: whether the
     working tree has one. `lists`: whether files in no layer are listed.
     """
     lines: list[str] = []
-    for source, verdict in found:
+    for source, verdict in checked:
         if quiet and (verdict is None or (verdict.clean and not verdict.loosened)):
             continue
         if verdict is not None:
@@ -148,8 +150,8 @@ def verdict_lines(verdict: Verdict, seconds: float | None = None) -> list[str]:
         lines += _contract_lines(verdict.contracts)
     lines += [one_line(str(problem), 400) for problem in verdict.problems]
     if verdict.unjudged:
-        rest = counted(verdict.unjudged, "file")
-        lines.append(f"{rest} could not be read; the other {verdict.files} were checked.")
+        unread_files = counted(verdict.unjudged, "file")
+        lines.append(f"{unread_files} could not be read; the other {verdict.files} were checked.")
     lines += [
         one_line(f"{'error' if verdict.trusted else 'warning'}: {one}", 400)
         for one in verdict.loosened
@@ -175,24 +177,29 @@ def _headline(verdict: Verdict) -> str:
     return f"{counted(number, 'new violation')} ({len(verdict.accepted)} accepted in baseline)"
 
 
-def violation_lines(one: Violation, titles: Mapping[str, str]) -> list[str]:
+def violation_lines(violation: Violation, titles: Mapping[str, str]) -> list[str]:
     """Place and rule, the statement with carets under what is imported, the suggested fix, and the
     ID.
     """
     # cut first, so that the carets fit the statement as it is printed
-    statement = one_line(one.statement, _MOST_STATEMENT)
-    named = _module_name(first_file_between(one.method)) if is_through(one.method) else one.imported
+    statement = one_line(violation.statement, _MOST_STATEMENT)
+    named = (
+        _module_name(first_file_between(violation.method))
+        if is_through(violation.method)
+        else violation.imported
+    )
     start, end = _caret_span(statement, named)
-    how = "" if one.method in _SHOWN_ANYWAY else f"  ({one.method})"
-    rule = f"layer rule, {one.rule}" + (
-        f", {_decision(one.decision, titles)}" if one.decision else ""
+    method_text = "" if violation.method in _SHOWN_ANYWAY else f"  ({violation.method})"
+    rule = f"layer rule, {violation.rule}" + (
+        f", {_decision(violation.decision, titles)}" if violation.decision else ""
     )
     lines = [
-        f"{one.path}:{one.line}: {one.source_layer} must not import {one.target_layer} ({rule})",
+        f"{violation.path}:{violation.line}: {violation.source_layer} must not import"
+        f" {violation.target_layer} ({rule})",
         f"    {statement}",
-        f"    {' ' * start}{'^' * (end - start)}{how}",
-        *([f"    hint: {one.suggested_fix}"] if one.suggested_fix else []),
-        f"    ID {one.id}; {one.source_layer} may import: {', '.join(one.allowed) or '(nothing)'}",
+        f"    {' ' * start}{'^' * (end - start)}{method_text}",
+        *([f"    hint: {violation.suggested_fix}"] if violation.suggested_fix else []),
+        f"    ID {violation.id}; {violation.source_layer} may import: {', '.join(violation.allowed) or '(nothing)'}",
     ]
     return [_safe(line) for line in lines]
 
@@ -212,13 +219,13 @@ def _caret_span(statement: str, imported: str) -> tuple[int, int]:
 
     The whole statement where no part of it does, such as a chain of imports.
     """
-    found, last = _FROM.match(statement), imported.rpartition(".")[2]
-    if found:
-        base = found[1].lstrip(".")
+    match, last = _FROM.match(statement), imported.rpartition(".")[2]
+    if match:
+        base = match[1].lstrip(".")
         if base and (imported == base or imported.endswith(f".{base}")):
-            return found.span(1)
-        name = re.compile(rf"\b{re.escape(last)}\b").search(statement, found.end())
-        return name.span() if name else found.span(1)
+            return match.span(1)
+        name = re.compile(rf"\b{re.escape(last)}\b").search(statement, match.end())
+        return name.span() if name else match.span(1)
     whole = re.search(rf"(?<![\w.]){re.escape(imported)}(?![\w])", statement)
     return whole.span() if whole else (0, len(statement))
 
@@ -275,15 +282,15 @@ def unassigned_count(verdict: Verdict) -> str:
     return f"{counted(len(verdict.unassigned), 'file')} in no layer"
 
 
-def problems_to_list(found: Iterable[Problem]) -> list[dict[str, Any]]:
+def problems_to_list(problems: Iterable[Problem]) -> list[dict[str, Any]]:
     """Problems as plain data."""
     return [
         {"path": p.path, "line": p.line, "column": p.column, "message": p.message, "hint": p.hint}
-        for p in found
+        for p in problems
     ]
 
 
-def violation_to_dict(one: Violation) -> dict[str, Any]:
+def violation_to_dict(violation: Violation) -> dict[str, Any]:
     """A violation as plain data, with its fingerprint (shared by equal imports) and its ID
     (unique).
     """
@@ -300,5 +307,7 @@ def violation_to_dict(one: Violation) -> dict[str, Any]:
         "decision",
         "suggested_fix",
     )
-    ids = {"fingerprint": one.fingerprint, "id": one.id}
-    return {key: getattr(one, key) for key in keys} | {"allowed": list(one.allowed)} | ids
+    ids = {"fingerprint": violation.fingerprint, "id": violation.id}
+    return (
+        {key: getattr(violation, key) for key in keys} | {"allowed": list(violation.allowed)} | ids
+    )

@@ -40,16 +40,18 @@ def imports_seen(ws: Workspace, modules: Mapping[str, str]) -> dict[Link, str]:
 
     sync_evidence(ws)
     with ws.store.reading() as db:
-        found = runtime_imports(db, _RUNS) if db is not None else {}
+        run_of_import = runtime_imports(db, _RUNS) if db is not None else {}
     pairs = {
-        pair: (modules[pair[0]], modules[pair[1]]) for pair in found if modules.keys() >= set(pair)
+        pair: (modules[pair[0]], modules[pair[1]])
+        for pair in run_of_import
+        if modules.keys() >= set(pair)
     }
     # the packages above a module are imported with it
     above = {(source, target[:at]) for source, target in pairs.values() for at in _dots(target)}
     return {
-        Link(f"namespace:{source}", "imports", f"namespace:{target}", importer, 1, METHOD): found[
-            importer, one
-        ]
+        Link(
+            f"namespace:{source}", "imports", f"namespace:{target}", importer, 1, METHOD
+        ): run_of_import[importer, one]
         for (importer, one), (source, target) in sorted(pairs.items())
         if (source, target) not in above
     }
@@ -73,7 +75,7 @@ def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today:
     """The verdict with the forbidden ones among these imports: as warnings, or as violations."""
     manifest = verdict.manifest
     try:
-        seen = imports_seen(ws, survey.modules)
+        run_of_link = imports_seen(ws, survey.modules)
     except (KlError, OSError) as problem:
         trouble = Problem(
             manifest.path, 0, 0, f"runtime-only imports were not looked at: {problem}"
@@ -84,16 +86,16 @@ def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today:
             else verdict
         )
     # a statement that was added since shows it
-    known = {(link.path, link.target) for link in survey.links} if seen else set()
-    known |= {(path, target[:at]) for path, target in known for at in _dots(target)}
+    known_imports = {(link.path, link.target) for link in survey.links} if run_of_link else set()
+    known_imports |= {(path, target[:at]) for path, target in known_imports for at in _dots(target)}
     new: list[Violation] = []
     for edge in EdgeFinder(manifest, survey.modules).edges(
-        link for link in seen if (link.path, link.target) not in known
+        link for link in run_of_link if (link.path, link.target) not in known_imports
     ):
         allowed = (one for one in manifest.exceptions if is_excepted(one, edge))
         if edge.allowed or any(not is_expired(one, today) for one in allowed):
             continue
-        way = f"seen in test run {seen[edge.link][:8]}; kl graph show {edge.link.source}"
+        way = f"seen in test run {run_of_link[edge.link][:8]}; kl graph show {edge.link.source}"
         new.append(
             Violation(
                 edge.link.path,
@@ -116,9 +118,9 @@ def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today:
     return replace(verdict, warnings=(*verdict.warnings, *warnings))
 
 
-def _words(one: Violation) -> str:
-    rule = f"{one.source_layer} must not import {one.target_layer} (layer rule, {one.rule})"
+def _words(violation: Violation) -> str:
+    rule = f"{violation.source_layer} must not import {violation.target_layer} (layer rule, {violation.rule})"
     return (
-        f"{one.importer} imports {one.imported} at run time only: {rule}; runtime-only, no"
+        f"{violation.importer} imports {violation.imported} at run time only: {rule}; runtime-only, no"
         " violation."
     )

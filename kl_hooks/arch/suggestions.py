@@ -48,8 +48,8 @@ def signatures(content: bytes) -> Iterator[tuple[int, int]]:
     string or comment counts too.
     """
     spent = 0
-    for found in _DEF.finditer(content):
-        start = found.end()
+    for definition in _DEF.finditer(content):
+        start = definition.end()
         # signatures overlap where one holds the word `def`: each is read on its own, all together
         # up to this limit
         end = _end(content, start) if spent <= 4 * len(content) else len(content)
@@ -105,7 +105,7 @@ def users(tree: ast.Module, content: bytes, line: int) -> tuple[list[str], list[
     lines = lines_with(content, {name for node in imports for name in binds(node)})
     every = near([tree], lines)
     uses = _uses(imports, every)
-    found: dict[Place, None] = {}
+    using_functions: dict[Place, None] = {}
     inside: set[int] = set()
     for node in tree.body:
         outer = (
@@ -119,7 +119,7 @@ def users(tree: ast.Module, content: bytes, line: int) -> tuple[list[str], list[
             ):
                 for part in near(function.body, lines):
                     if id(part) in uses:
-                        found[Place(function.name, function.lineno)] = None
+                        using_functions[Place(function.name, function.lineno)] = None
                         inside.add(id(part))
     notes = {
         id(p)
@@ -127,17 +127,17 @@ def users(tree: ast.Module, content: bytes, line: int) -> tuple[list[str], list[
         if isinstance(n, ast.arg) and n.annotation
         for p in ast.walk(n.annotation)
     }
-    return real, [] if uses - inside - notes else list(found)
+    return real, [] if uses - inside - notes else list(using_functions)
 
 
 def near(roots: Iterable[ast.AST], lines: Sequence[int]) -> list[ast.AST]:
     """All nodes below these, the outer before the inner, without the statements that have no part
     on these lines.
     """
-    found = [node for node in roots if _is_on_line(node, lines)]
-    for node in found:  # grows while it is walked
-        found += [child for child in ast.iter_child_nodes(node) if _is_on_line(child, lines)]
-    return found
+    nodes = [node for node in roots if _is_on_line(node, lines)]
+    for node in nodes:  # grows while it is walked
+        nodes += [child for child in ast.iter_child_nodes(node) if _is_on_line(child, lines)]
+    return nodes
 
 
 def _is_on_line(node: ast.AST, lines: Sequence[int]) -> bool:
@@ -181,13 +181,13 @@ def _uses(imports: Iterable[ast.Import | ast.ImportFrom], nodes: Iterable[ast.AS
         for alias, _ in named
         if alias.asname or alias.name not in modules
     }
-    found = set()
+    name_ids = set()
     for node in nodes:
         if isinstance(node, ast.Name) and node.id in plain:
-            found.add(id(node))
+            name_ids.add(id(node))
         elif modules and isinstance(node, ast.Attribute) and ast.unparse(node) in modules:
-            found.add(id(_root(node)))
-    return found
+            name_ids.add(id(_root(node)))
+    return name_ids
 
 
 def _root(node: ast.expr) -> ast.expr:
@@ -198,13 +198,16 @@ def _root(node: ast.expr) -> ast.expr:
 
 def may_accept(content: bytes, names: Collection[str]) -> bool:
     """False where the text alone shows that `takers` would find nothing, as in most files."""
-    found = sorted(places(content, {*names, *_wanted(names)}))
+    name_places = sorted(places(content, {*names, *_wanted(names)}))
     if encoding_of(content) != "utf-8":
         return True
-    if not found and content.isascii():
+    if not name_places and content.isascii():
         return False
     for start, end in signatures(content):
-        if bisect_left(found, start) < bisect_left(found, end) or not content[start:end].isascii():
+        if (
+            bisect_left(name_places, start) < bisect_left(name_places, end)
+            or not content[start:end].isascii()
+        ):
             return True  # letters of other scripts may spell the same names
     return False
 
@@ -233,7 +236,7 @@ def takers(tree: ast.Module, content: bytes, names: Collection[str]) -> list[Pla
         if names
         else None
     )
-    found = []
+    taking = []
     for node in near([tree], lines_with(content, {*names, *wanted})):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not _is_free(node.name):
             continue
@@ -243,8 +246,8 @@ def takers(tree: ast.Module, content: bytes, names: Collection[str]) -> list[Pla
             or (noted and one.annotation and noted.search(ast.unparse(one.annotation)))
             for one in arguments
         ):
-            found.append(Place(node.name, node.lineno))
-    return sorted(found, key=lambda place: place.line)
+            taking.append(Place(node.name, node.lineno))
+    return sorted(taking, key=lambda place: place.line)
 
 
 def _is_free(name: str) -> bool:
@@ -310,16 +313,16 @@ class _CycleFinder:
         """All files that are imported with this one. `running`: packages that are imported before
         it anyway.
         """
-        seen, todo = {start}, [start]
+        reached, todo = {start}, [start]
         while todo:
             path = todo.pop()
             new = {
                 *self._imported(path),
                 *(one for one in self._above(path) if one not in running),
-            } - seen
-            seen |= new
+            } - reached
+            reached |= new
             todo += new
-        return seen
+        return reached
 
     def _imported(self, path: str) -> Iterator[str]:
         for target, method in self._ends(path):
@@ -347,10 +350,10 @@ class _CycleFinder:
 
     @cached_property
     def _given(self) -> Mapping[str, list[Link]]:
-        found: dict[str, list[Link]] = defaultdict(list)
+        links_of_path: dict[str, list[Link]] = defaultdict(list)
         for link in self._links():
-            found[link.path].append(link)
-        return found
+            links_of_path[link.path].append(link)
+        return links_of_path
 
 
 _MOST_USERS: Final = 3
@@ -376,15 +379,15 @@ def argument_suggestion(
         if not functions or len(functions) > _MOST_USERS:
             return ""
         used_by = " and ".join(
-            f"{one.name}() ({_file(edge.link.path)}:{one.line})" for one in functions
+            f"{function.name}() ({_file(edge.link.path)}:{function.line})" for function in functions
         )
-        who = _already(
-            edge, names, layer(), read, {(edge.link.path, one.line) for one in functions}
+        other_takers = _already(
+            edge, names, layer(), read, {(edge.link.path, function.line) for function in functions}
         )
     except RecursionError:
         return ""
     what = parameter_names(names[0])[-1]
-    return f"pass the {what} in as an argument of {used_by}{who}"
+    return f"pass the {what} in as an argument of {used_by}{other_takers}"
 
 
 def _already(
@@ -398,14 +401,18 @@ def _already(
     if len(layer) > _MOST_FILES:
         return ""
     contents = read(layer)
-    some, left = _within(
+    small_files, left = _within(
         sorted(path for path, content in contents.items() if may_accept(content, names)), contents
     )
-    found = []
-    for path in some:
+    taking = []
+    for path in small_files:
         tree = parsed(contents[path])
-        found += [(path, one.line) for one in takers(tree, contents[path], names)] if tree else []
-    others = [place for place in found if place not in own]
+        taking += (
+            [(path, function.line) for function in takers(tree, contents[path], names)]
+            if tree
+            else []
+        )
+    others = [place for place in taking if place not in own]
     if not others:
         return ""
     places = ", ".join(f"{_file(path)}:{line}" for path, line in others[:2]) + (
@@ -418,8 +425,8 @@ def _already(
 def _within(paths: Sequence[str], contents: Mapping[str, bytes]) -> tuple[list[str], bool]:
     """As many of the files as may be parsed, and whether some were omitted."""
     sizes = accumulate(len(contents[path]) for path in paths)
-    some = [path for path, size in zip(paths, sizes, strict=True) if size <= _MOST_PARSED]
-    return some, len(some) < len(paths)
+    small_files = [path for path, size in zip(paths, sizes, strict=True) if size <= _MOST_PARSED]
+    return small_files, len(small_files) < len(paths)
 
 
 def _file(path: str) -> str:
@@ -466,10 +473,10 @@ class Suggestions:
     @cached_property
     def _importing(self) -> Mapping[str, list[Link]]:
         """Imported module → the imports of it."""
-        found: dict[str, list[Link]] = defaultdict(list)
+        links_by_module: dict[str, list[Link]] = defaultdict(list)
         for link in self._crossing():
-            found[plain_name(split_id(link.target)[1])].append(link)
-        return found
+            links_by_module[plain_name(split_id(link.target)[1])].append(link)
+        return links_by_module
 
     def _into(self, names: Collection[str]) -> Iterable[Link]:
         self._looks += 1
@@ -520,12 +527,12 @@ class Suggestions:
     def _files(self) -> Mapping[str, list[str]]:
         """Layer → its files."""
         layer_of = layer_lookup(self._manifest.layers)
-        found: dict[str, list[str]] = defaultdict(list)
+        files_by_layer: dict[str, list[str]] = defaultdict(list)
         for path in sorted(self._modules):
             layer = layer_of(path)
             if layer is not None:
-                found[layer.name].append(path)
-        return found
+                files_by_layer[layer.name].append(path)
+        return files_by_layer
 
     def _bridge(self, edge: Edge) -> str:
         """Through a module that may import it and that the source layer may import; one in use
@@ -539,12 +546,12 @@ class Suggestions:
             if other.source.name in edge.source.may_depend_on and _offers(other)
         ]
         uses = self._allowed({other.importer for other in others})
-        found = []
+        bridges = []
         for other in others:
             users = [use for use in uses[other.importer] if use.source.name == edge.source.name]
-            found.append((not users, other.importer, other, users))
+            bridges.append((not users, other.importer, other, users))
         # two fields only: edges have no order
-        for _, _, other, users in sorted(found, key=lambda row: row[:2]):
+        for _, _, other, users in sorted(bridges, key=lambda row: row[:2]):
             if not self._cycles.closes(other.link.path, edge.link.path):
                 way = (
                     f"get it through {other.importer} ({other.source.name}), which may import"

@@ -49,7 +49,7 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
         return ""
     try:
         with ws.store.reading("graph") as db:
-            known = (
+            indexed = (
                 {
                     _key(hit.id, hit.path, hit.line, hit.title): hit.title
                     for hit in hits_of_owner(db, OWNER)
@@ -59,7 +59,7 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
             )
             linked = (
                 db is not None
-                and len(links.of_many(db, [key[0] for key in known], incoming=False)) > 0
+                and len(links.of_many(db, [key[0] for key in indexed], incoming=False)) > 0
             )
         wanted = [
             *_titled(verdict.violations, ""),
@@ -68,10 +68,10 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
         now_known = {
             _key(make_id(_KIND, one.id), one.path, one.line, title) for one, title in wanted
         }
-        if known.keys() == now_known and (linked or not known):
+        if indexed.keys() == now_known and (linked or not indexed):
             return ""
         now = receipt() if wanted else ""
-        documents = [_document(one, title, known, now) for one, title in wanted]
+        documents = [_document(one, title, indexed, now) for one, title in wanted]
         with ws.store.writing("graph", "kl arch check") as db, db.transaction():
             replace(db, OWNER, documents)
             links.replace_many(db, {OWNER: [link for one, _ in wanted for link in _links(one)]})
@@ -80,21 +80,22 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
     return ""
 
 
-def _links(one: Violation) -> Iterable[Link]:
+def _links(violation: Violation) -> Iterable[Link]:
     """From a violation to the file that it is in, the modules at both ends, the files that it
     leads through, and the decision that it breaks.
     """
-    identifier = make_id(_KIND, one.id)
+    identifier = make_id(_KIND, violation.id)
     ends = [
-        ("found_in", make_id("file", one.path)),
-        ("importer", make_id("namespace", one.importer)),
-        ("imported", make_id("namespace", one.imported)),
+        ("found_in", make_id("file", violation.path)),
+        ("importer", make_id("namespace", violation.importer)),
+        ("imported", make_id("namespace", violation.imported)),
     ]
-    if one.decision:
-        ends.append(("violates", make_id("adr", one.decision)))
-    ends += [(_THROUGH, make_id("file", place.rpartition(":")[0])) for place in one.via]
+    if violation.decision:
+        ends.append(("violates", make_id("adr", violation.decision)))
+    ends += [(_THROUGH, make_id("file", place.rpartition(":")[0])) for place in violation.via]
     return [
-        Link(identifier, relation, target, OWNER, one.line, "check") for relation, target in ends
+        Link(identifier, relation, target, OWNER, violation.line, "check")
+        for relation, target in ends
     ]
 
 
@@ -146,14 +147,14 @@ def _files_of(graph: Graph, signals: Signals) -> dict[str, str]:
     """
     from kl_hooks.code.query.lookup import SYMBOLS
 
-    found = {path: path for path in signals.paths}
+    name_of_path = {path: path for path in signals.paths}
     for name in signals.symbols:
         last = name.rpartition(".")[2]
         rows = graph.db.rows(f"SELECT DISTINCT path, id FROM {SYMBOLS} WHERE name = ?", (last,))
         for path, identifier in rows:
             if f".{identifier.partition(':')[2]}".endswith(f".{name}"):
-                found.setdefault(path, name)
-    return found
+                name_of_path.setdefault(path, name)
+    return name_of_path
 
 
 def _is_there(graph: Graph, ends: Sequence[Link]) -> bool:
@@ -189,8 +190,8 @@ def _candidate(hit: Hit, named: str, between: Sequence[str]) -> Candidate:
     place = f"{hit.path}:{hit.line}"
     files = (hit.path, *between)
     whose = f"in the file of {named}" if named and all(named not in file for file in files) else ""
-    more = f"receipt {receipt[:12]}" if receipt else ""
-    lines = [f"{place} {title}", whose, f"hint: kl arch explain {hit.path}", more]
+    receipt_text = f"receipt {receipt[:12]}" if receipt else ""
+    lines = [f"{place} {title}", whose, f"hint: kl arch explain {hit.path}", receipt_text]
     return Candidate(
         id=hit.id,
         kind=_KIND,
@@ -211,24 +212,27 @@ def _candidate(hit: Hit, named: str, between: Sequence[str]) -> Candidate:
     )
 
 
-def _titled(found: Iterable[Violation], more: str) -> list[tuple[Violation, str]]:
+def _titled(violations: Iterable[Violation], suffix: str) -> list[tuple[Violation, str]]:
     """Each with its title; of several on one line, and those whose path no database can hold, one
     or none.
     """
     rows = {}
-    for one in found:
-        chain = f" through {' -> '.join(one.via)}" if one.via else ""
+    for violation in violations:
+        chain = f" through {' -> '.join(violation.via)}" if violation.via else ""
         title = (
-            f"{one.source_layer} must not import {one.target_layer}: {one.importer} imports"
-            f" {one.imported}{chain}{more}"
+            f"{violation.source_layer} must not import {violation.target_layer}: {violation.importer} imports"
+            f" {violation.imported}{chain}{suffix}"
         )
         # SQLite stores text as UTF-8, which has no lone surrogates (PEP 383 makes them of
         # undecodable bytes)
         if not any(
             "\ud800" <= sign <= "\udfff"
-            for sign in f"{one.path}{one.importer}{one.imported}{one.via}"
+            for sign in f"{violation.path}{violation.importer}{violation.imported}{violation.via}"
         ):
-            rows[one.fingerprint, one.path, one.line] = (one, one_line(title, 400))
+            rows[violation.fingerprint, violation.path, violation.line] = (
+                violation,
+                one_line(title, 400),
+            )
     return list(rows.values())
 
 
@@ -236,9 +240,11 @@ def _key(identifier: str, path: str, line: int, title: str) -> _Key:
     return identifier, path, line, title.partition(_FOUND_BY)[0]
 
 
-def _document(one: Violation, title: str, known: dict[_Key, str], receipt: str) -> Document:
-    identifier = make_id(_KIND, one.id)
+def _document(violation: Violation, title: str, indexed: dict[_Key, str], receipt: str) -> Document:
+    identifier = make_id(_KIND, violation.id)
     found_by = f"{title}{_FOUND_BY}{receipt}" if receipt else title
-    whole = known.get(_key(identifier, one.path, one.line, title), found_by)
-    body = redact(f"{one.statement} {one.rule} {one.decision} {one.method} drift violation")
-    return Document(identifier, _KIND, one.path, one.line, whole, body)
+    whole = indexed.get(_key(identifier, violation.path, violation.line, title), found_by)
+    body = redact(
+        f"{violation.statement} {violation.rule} {violation.decision} {violation.method} drift violation"
+    )
+    return Document(identifier, _KIND, violation.path, violation.line, whole, body)

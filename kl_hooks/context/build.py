@@ -41,14 +41,14 @@ _NEW_WORDS: Final = 8
 def build(
     ws: Workspace,
     request: Request,
-    given: Collection[str] = (),
+    excluded: Collection[str] = (),
     actor: str = "",
     learned: Mapping[str, int] = _NONE,
 ) -> Package:
     """Return the package for a task: ranked, cited, and never larger than its budget when rendered.
 
     The same request and knowledge give the same package, its ID included. Retrievers that fail are
-    named in `coverage`. `given`: IDs of what the reader has already; they are not considered.
+    named in `coverage`. `excluded`: IDs of what the reader has already; they are not considered.
     `actor`: whom the policy is evaluated for (empty: whoever runs this). `learned`: retriever →
     percent of its weight. Raises UsageProblem for a task without text, a wrong budget, a wrong
     policy, or a pin, range, revision or role that names nothing, EnvironmentProblem where kl has
@@ -64,7 +64,7 @@ def build(
     )  # today's, also for an older revision: what it denies now is denied there too
     if not request.at:
         with ws.store.reusing():
-            return _build(ws, request, given, policy, learned)
+            return _build(ws, request, excluded, policy, learned)
     from kl_hooks.arch.content import require_repository
     from kl_hooks.git.repository import resolve_commit
 
@@ -72,7 +72,7 @@ def build(
         workspace_at(ws, resolve_commit(require_repository(ws), request.at)) as past,
         past.store.reusing(),
     ):
-        return _build(past, request, given, policy, learned)
+        return _build(past, request, excluded, policy, learned)
 
 
 def _check(request: Request) -> None:
@@ -95,7 +95,7 @@ def _check(request: Request) -> None:
 def _build(
     ws: Workspace,
     request: Request,
-    given: Collection[str],
+    excluded: Collection[str],
     policy: Policy | None,
     learned: Mapping[str, int],
 ) -> Package:
@@ -107,7 +107,7 @@ def _build(
         from kl_hooks.context.related import find_changes
 
         changes = find_changes(ws, request.changed)
-    texts = [one for one in (request.task, *request.queries) if one.strip()]
+    texts = [list_name for list_name in (request.task, *request.queries) if list_name.strip()]
     if not texts and changes:
         texts = [changes.text]
     task = _task(texts, changes)
@@ -117,22 +117,26 @@ def _build(
 
         quota = plan_quota(ws, request, task.text)
         extra = actor_items(ws, quota.traits)
-    found, searches = _search(ws, request, texts, changes, learned)
+    gathered, searches = _search(ws, request, texts, changes, learned)
     queries = [
         Query(
             name,
-            sum(len(rows) for one, rows in found.lists.items() if one.partition(", ")[0] == name),
-            how,
-            found.times.get(name, 0),
+            sum(
+                len(rows)
+                for list_name, rows in gathered.lists.items()
+                if list_name.partition(", ")[0] == name
+            ),
+            state,
+            gathered.times.get(name, 0),
         )
-        for name, how in found.coverage.items()
+        for name, state in gathered.coverage.items()
     ]
     if extra:
-        found = replace(found, lists={**found.lists, "actor": tuple(extra)})
+        gathered = replace(gathered, lists={**gathered.lists, "actor": tuple(extra)})
     from kl_hooks.context.related import add_related
 
-    found = replace(found, lists=_add_utility(ws, found.lists))
-    found = add_related(ws, request, task, found, redact, policy, changes)
+    gathered = replace(gathered, lists=_add_utility(ws, gathered.lists))
+    gathered = add_related(ws, request, task, gathered, redact, policy, changes)
     commit, _, tree = head(ws.repo) if ws.repo else (None, None, "")
     if not request.budget:
         request = request._replace(
@@ -143,8 +147,8 @@ def _build(
         from kl_hooks.context.veil import HiddenKnowledge
 
         veil = HiddenKnowledge(ws, policy).veil
-    made = assemble(task, found, request, tree, given, policy, quota, veil)
-    return replace(made, searches=tuple(searches), queries=tuple(queries), commit=commit or "")
+    package = assemble(task, gathered, request, tree, excluded, policy, quota, veil)
+    return replace(package, searches=tuple(searches), queries=tuple(queries), commit=commit or "")
 
 
 def _add_utility(
@@ -153,26 +157,41 @@ def _add_utility(
     """Return the lists with how often each record helped. A store that can't be read changes
     nothing.
     """
-    ids = sorted({one.id for rows in lists.values() for one in rows if one.kind in ws.kinds})
+    ids = sorted(
+        {
+            record_id.id
+            for rows in lists.values()
+            for record_id in rows
+            if record_id.kind in ws.kinds
+        }
+    )
     from kl_hooks.records.events import events_by_record
 
     try:
-        found = events_by_record(ws, ids, ("outcome",)) if ids else {}
+        outcomes_by_record = events_by_record(ws, ids, ("outcome",)) if ids else {}
     except (KlError, OSError):  # the retrievers of records have reported it
-        found = {}
-    results = {one: [event.body.get("result") for event in events] for one, events in found.items()}
-    helped = {one: some.count("positive") - some.count("negative") for one, some in results.items()}
+        outcomes_by_record = {}
+    results = {
+        record_id: [event.body.get("result") for event in events]
+        for record_id, events in outcomes_by_record.items()
+    }
+    helped = {
+        record_id: some.count("positive") - some.count("negative")
+        for record_id, some in results.items()
+    }
     return {
-        name: tuple(_with_utility(one, helped.get(one.id, 0)) for one in rows)
+        name: tuple(_with_utility(record_id, helped.get(record_id.id, 0)) for record_id in rows)
         for name, rows in lists.items()
     }
 
 
-def _with_utility(one: Candidate, helped: int) -> Candidate:
+def _with_utility(candidate: Candidate, helped: int) -> Candidate:
     if helped <= 0:
-        return one
+        return candidate
     return replace(
-        one, helped=helped, reasons=(*one.reasons, f"helped in {counted(helped, 'task')}")
+        candidate,
+        helped=helped,
+        reasons=(*candidate.reasons, f"helped in {counted(helped, 'task')}"),
     )
 
 
@@ -217,20 +236,22 @@ def _search(
     asked += [(f"query {number}", 100, one) for number, one in enumerate(texts[1:], 2)]
     answers: list[tuple[str, int, Gathered]] = []
     searches: list[Search] = []
-    seen: set[tuple[str, str]] = set()
+    keys_seen: set[tuple[str, str]] = set()
     while asked:
         name, percent, text = asked.pop(0)
         task = _task([text], changes)
-        some, broken = retrievers, failed
+        chosen, broken = retrievers, failed
         if request.weight == "none":
-            some, broken = [], {}
+            chosen, broken = [], {}
         elif task.signals == Signals():  # no words to search by: only what applies to every task
-            some, broken = [one for one in retrievers if one.name == "standing"], {}
-        found = _weighed(gather(some, ws, task, redact), learned)
-        answers.append((name, percent, replace(found, coverage={**found.coverage, **broken})))
-        here = {(row.id, row.path) for rows in found.lists.values() for row in rows}
-        searches.append(Search(name, text, len(here - seen)))
-        seen |= here
+            chosen, broken = [one for one in retrievers if one.name == "standing"], {}
+        gathered_now = _weighed(gather(chosen, ws, task, redact), learned)
+        answers.append(
+            (name, percent, replace(gathered_now, coverage={**gathered_now.coverage, **broken}))
+        )
+        here = {(row.id, row.path) for rows in gathered_now.lists.values() for row in rows}
+        searches.append(Search(name, text, len(here - keys_seen)))
+        keys_seen |= here
         rounds = 1 + len(answers) - max(len(texts), 1)
         if not asked and rounds < request.rounds and searches[-1].found:
             words = next_words(texts, combine(answers), [one.text for one in searches])
@@ -240,22 +261,22 @@ def _search(
     return whole, searches if len(searches) > 1 else []
 
 
-def combine(found: Sequence[tuple[str, int, Gathered]]) -> Gathered:
-    """Return the answers to several searches as one. `found`: (name of the search, percent that it
+def combine(answers: Sequence[tuple[str, int, Gathered]]) -> Gathered:
+    """Return the answers to several searches as one. `answers`: (name of the search, percent that it
     counts, answer).
 
     Lists are fused with each other as those of several retrievers are; every candidate states which
     search found it. Rankings of code become one: the sum of their scores, each divided by the best
     of its ranking.
     """
-    if len(found) == 1:
-        return found[0][2]
+    if len(answers) == 1:
+        return answers[0][2]
     lists: dict[str, tuple[Candidate, ...]] = {}
     weights: dict[str, int] = {}
     coverage: dict[str, str] = {}
     times: dict[str, int] = {}
     rankings: dict[str, list[tuple[str, int, Sequence[Candidate]]]] = {}
-    for number, (search, percent, one) in enumerate(found):
+    for number, (search, percent, one) in enumerate(answers):
         for name, rows in one.lists.items():
             if any(row.score for row in rows):
                 rankings.setdefault(name, []).append((search, percent, rows))
@@ -267,11 +288,11 @@ def combine(found: Sequence[tuple[str, int, Gathered]]) -> Gathered:
             weights[own] = one.weights.get(name, 100) * percent // 100
         for name, spent in one.times.items():
             times[name] = times.get(name, 0) + spent
-        for name, how in one.coverage.items():
-            coverage[name] = max(coverage.get(name, how), how, key=_severity)
-    for name, some in rankings.items():
-        lists[name] = _merged(some)
-        weights[name] = next(one.weights[name] for _, _, one in found if name in one.weights)
+        for name, state in one.coverage.items():
+            coverage[name] = max(coverage.get(name, state), state, key=_severity)
+    for name, ranking in rankings.items():
+        lists[name] = _merged(ranking)
+        weights[name] = next(one.weights[name] for _, _, one in answers if name in one.weights)
     return Gathered(lists, weights, dict(sorted(coverage.items())), times=times)
 
 
@@ -284,9 +305,9 @@ def _merged(rankings: Sequence[tuple[str, int, Sequence[Candidate]]]) -> tuple[C
     searches: dict[tuple[str, str], list[str]] = {}
     for search, percent, rows in rankings:
         for is_file in (True, False):
-            some = [row for row in rows if (row.kind == "file") is is_file]
-            best = least = max((row.score for row in some), default=0) or 1
-            for row in some:
+            sorted_rows = [row for row in rows if (row.kind == "file") is is_file]
+            best = least = max((row.score for row in sorted_rows), default=0) or 1
+            for row in sorted_rows:
                 # tests come after source whatever their score is (`ranking.merge`), so the place
                 # bounds it
                 least = min(least, row.score)
@@ -297,7 +318,7 @@ def _merged(rankings: Sequence[tuple[str, int, Sequence[Candidate]]]) -> tuple[C
                     first[key] = row
                 scores.setdefault(key, {})[search] = least * percent * 10_000 // best
                 searches.setdefault(key, []).append(search)
-    made = [
+    merged = [
         replace(
             first[key],
             score=sum(parts.values()),
@@ -306,35 +327,37 @@ def _merged(rankings: Sequence[tuple[str, int, Sequence[Candidate]]]) -> tuple[C
         )
         for key, parts in scores.items()
     ]
-    return tuple(sorted(made, key=lambda row: (row.kind != "file", -row.score, row.id, row.path)))
+    return tuple(sorted(merged, key=lambda row: (row.kind != "file", -row.score, row.id, row.path)))
 
 
-def _severity(how: str) -> tuple[bool, bool]:
-    return how.startswith("failed"), how == "ok"  # a retriever that failed once did not find all
+def _severity(state: str) -> tuple[bool, bool]:
+    return state.startswith(
+        "failed"
+    ), state == "ok"  # a retriever that failed once did not find all
 
 
-def _weighed(found: Gathered, learned: Mapping[str, int]) -> Gathered:
+def _weighed(gathered: Gathered, learned: Mapping[str, int]) -> Gathered:
     """Return what was gathered; candidates state where recall changed the weight of their list."""
     lists = {
         name: tuple(
             replace(one, reasons=(*one.reasons, f"{name} weighs {learned[name]} % by recall"))
             for one in rows
         )
-        for name, rows in found.lists.items()
+        for name, rows in gathered.lists.items()
         if learned.get(name, 100) != 100
     }
-    return replace(found, lists={**found.lists, **lists}) if lists else found
+    return replace(gathered, lists={**gathered.lists, **lists}) if lists else gathered
 
 
-def next_words(texts: Sequence[str], found: Gathered, asked: Sequence[str]) -> str:
+def next_words(texts: Sequence[str], gathered: Gathered, asked: Sequence[str]) -> str:
     """Return what the next round asks for; empty where nothing new is left to ask.
 
     The words of the task that no item holds, and those that the names and titles of the best items
     have in common.
     """
-    known = {stem(word) for text in asked for word in split_all(text).lower().split()}
-    records = [one.candidate for one in fuse(found.lists, found.weights)[:_BEST]]
-    best = [*(one.candidate for one in code_of(found.lists).symbols[:_BEST]), *records]
+    words_asked = {stem(word) for text in asked for word in split_all(text).lower().split()}
+    records = [one.candidate for one in fuse(gathered.lists, gathered.weights)[:_BEST]]
+    best = [*(one.candidate for one in code_of(gathered.lists).symbols[:_BEST]), *records]
     texts_found = [f"{one.id} {one.title} {one.summary} {one.text}".lower() for one in best]
     missing = [
         w
@@ -348,7 +371,7 @@ def next_words(texts: Sequence[str], found: Gathered, asked: Sequence[str]) -> s
         words = [
             word
             for word in read_signals(split_all(name)).keywords
-            if word.isalpha() and stem(word) not in known
+            if word.isalpha() and stem(word) not in words_asked
         ]
         counts.update(dict.fromkeys(words, 1))
     # most_common() is stable: of equally frequent words those of the best items come first

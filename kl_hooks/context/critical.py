@@ -143,52 +143,62 @@ def critical(ws: Workspace, asked: CriticalRequest) -> list[FilledSection]:
     The build of a feature adds architecture, the roles and the overviews of features; a named
     feature its overview. What the policy denies is neither shown nor counted.
     """
-    found, policy = [], find_policy(ws)
+    sections, policy = [], find_policy(ws)
     for section in SECTIONS:
         if section.name in asked.omit or (section.whole and not _is_wanted(section, asked)):
             continue
         live = live_records(
-            ws, [one for one in _records(ws, section, asked) if _fits(ws, section, one, asked)]
+            ws,
+            [
+                record
+                for record in _records(ws, section, asked)
+                if _fits(ws, section, record, asked)
+            ],
         )
         outdated = stale_reasons(ws, live)
-        live = [one for one in live if one.id not in outdated]
+        live = [record for record in live if record.id not in outdated]
         hidden: dict[str, str] = {}
         if policy:
-            decided = {one.id: policy.decide((record_candidate(ws, one),)) for one in live}
-            live = [one for one in live if decided[one.id][0] != "deny"]
+            decided = {record.id: policy.decide((record_candidate(ws, record),)) for record in live}
+            live = [record for record in live if decided[record.id][0] != "deny"]
             hidden = {name: rule for name, (effect, rule) in decided.items() if effect == "redact"}
-        some = [
-            replace(_candidate(ws, section, one), redacted_by=hidden.get(one.id, ""))
-            for one in live[: asked.limit]
+        candidates = [
+            replace(_candidate(ws, section, record), redacted_by=hidden.get(record.id, ""))
+            for record in live[: asked.limit]
         ]
-        shown = demote_uncommitted(ws, some)
+        shown = demote_uncommitted(ws, candidates)
         if hidden:
             from kl_hooks.context.policy import conceal
 
-            shown = [conceal(one) for one in shown]
-        found.append(FilledSection(section, list(shown), len(live) - len(shown)))
-    return found
+            shown = [conceal(record) for record in shown]
+        sections.append(FilledSection(section, list(shown), len(live) - len(shown)))
+    return sections
 
 
-def render_critical(found: Sequence[FilledSection], most: int = MOST) -> list[str]:
+def render_critical(sections: Sequence[FilledSection], most: int = MOST) -> list[str]:
     """Return Markdown: a heading for each section that holds something, at most `most` items, and
     how many more.
     """
     lines: list[str] = []
-    for part in found:
+    for part in sections:
         if part.items:
             lines.append(f"## {part.section.heading}")
-        for one in part.items[:most]:
-            tier = [one.tier.word] if one.tier is not None else []
-            redacted = ["redacted"] if one.redacted_by else []
-            words = " · ".join([*tier, *(one.marks or (one.authority,)), *redacted])
+        for candidate in part.items[:most]:
+            tier = [candidate.tier.word] if candidate.tier is not None else []
+            redacted = ["redacted"] if candidate.redacted_by else []
+            words = " · ".join([*tier, *(candidate.marks or (candidate.authority,)), *redacted])
             lines.append(
-                f"- [{words}] {quoted_field(one.id)}" + (f"  {one.path}" if one.path else "")
+                f"- [{words}] {quoted_field(candidate.id)}"
+                + (f"  {candidate.path}" if candidate.path else "")
             )
             if not redacted:
-                lines.append(quoted_lines(one.text if part.section.whole else one.summary, "  | "))
-        if more := part.omitted + len(part.items[most:]):
-            lines.append(f"… and {more} more: kl {part.section.kinds[0]} list, or --top")
+                lines.append(
+                    quoted_lines(
+                        candidate.text if part.section.whole else candidate.summary, "  | "
+                    )
+                )
+        if omitted_count := part.omitted + len(part.items[most:]):
+            lines.append(f"… and {omitted_count} more: kl {part.section.kinds[0]} list, or --top")
         if part.items:
             lines.append("")
     return lines
@@ -204,17 +214,17 @@ def find_in_force(
     """
     wanted, policy = RecordFilter((kind,)), find_policy(ws)
     if words is None:
-        found = sorted(
-            list_records(ws, wanted), key=lambda one: (_decided(one), one.id), reverse=True
+        matching = sorted(
+            list_records(ws, wanted), key=lambda record: (_decided(record), record.id), reverse=True
         )
     else:
-        found = list(search_live(ws, words, wanted, NO_LIMIT).records)
-    live = live_records(ws, found)
+        matching = list(search_live(ws, words, wanted, NO_LIMIT).records)
+    live = live_records(ws, matching)
     outdated = stale_reasons(ws, live)
-    shown = (one for one in live if one.id not in outdated)
-    return [one for one in shown if policy is None or policy.shows(record_candidate(ws, one))][
-        :limit
-    ]
+    shown = (record for record in live if record.id not in outdated)
+    return [
+        record for record in shown if policy is None or policy.shows(record_candidate(ws, record))
+    ][:limit]
 
 
 def _decided(record: Record) -> str:
@@ -252,22 +262,30 @@ def _records(ws: Workspace, section: Section, asked: CriticalRequest) -> Sequenc
     )
     if section.for_task:
         return alike
-    ranks = {one.id: rank for rank, one in enumerate(alike)}
-    found = list_records(ws, RecordFilter(kinds))
+    ranks = {record.id: rank for rank, record in enumerate(alike)}
+    records_of_section = list_records(ws, RecordFilter(kinds))
     if kinds == ("failure",):
-        return _failures(ws, found, ranks)
+        return _failures(ws, records_of_section, ranks)
     if kinds == ("gate",):
         return sorted(
-            found, key=lambda one: (one.text("task_type").casefold(), Gate(one).complexity, one.id)
+            records_of_section,
+            key=lambda record: (
+                record.text("task_type").casefold(),
+                Gate(record).complexity,
+                record.id,
+            ),
         )
-    newest = sorted(found, key=lambda one: (_decided(one), one.id), reverse=True)
+    newest = sorted(
+        records_of_section, key=lambda record: (_decided(record), record.id), reverse=True
+    )
     # sorted() is stable: within one kind and rank the newest stay first
     return sorted(
-        newest, key=lambda one: (section.kinds.index(one.kind), ranks.get(one.id, len(ranks)))
+        newest,
+        key=lambda record: (section.kinds.index(record.kind), ranks.get(record.id, len(ranks))),
     )
 
 
-def _failures(ws: Workspace, found: Sequence[Record], ranks: Mapping[str, int]) -> list[Record]:
+def _failures(ws: Workspace, failures: Sequence[Record], ranks: Mapping[str, int]) -> list[Record]:
     """By severity, then by the month in which they happened last, then by likeness to the task,
     then by the moment.
 
@@ -275,21 +293,23 @@ def _failures(ws: Workspace, found: Sequence[Record], ranks: Mapping[str, int]) 
     """
     # an occurrence without a day counts as the oldest
     last = {
-        one.id: micros(occurrences(ws, one).last or one.text("date") or "1970-01-01")
-        for one in found
+        failure.id: micros(occurrences(ws, failure).last or failure.text("date") or "1970-01-01")
+        for failure in failures
     }
     # observations of agents are shown only where they match the task (ADR-0018)
-    fitting = [one for one in found if one.authority == "human" or one.id in ranks]
+    fitting = [
+        failure for failure in failures if failure.authority == "human" or failure.id in ranks
+    ]
 
-    def order(one: Record) -> tuple[int, int, int, int, str]:
-        severity = one.text("severity") or "medium"
-        age = (ws.clock.now() - last[one.id]) // _PERIOD
+    def order(failure: Record) -> tuple[int, int, int, int, str]:
+        severity = failure.text("severity") or "medium"
+        age = (ws.clock.now() - last[failure.id]) // _PERIOD
         return (
             SEVERITIES.index(severity),
             age,
-            ranks.get(one.id, len(ranks)),
-            -last[one.id],
-            one.title,
+            ranks.get(failure.id, len(ranks)),
+            -last[failure.id],
+            failure.title,
         )
 
     return sorted(fitting, key=order)
@@ -299,8 +319,8 @@ def _candidate(ws: Workspace, section: Section, record: Record) -> Candidate:
     plain = record_candidate(ws, record)
     if record.kind == "failure":
         severity = record.text("severity") or "medium"
-        made = failure_candidate(ws, record)
-        return replace(made, summary=f"{severity}: {plain.summary} ({_times(ws, record)})")
+        candidate = failure_candidate(ws, record)
+        return replace(candidate, summary=f"{severity}: {plain.summary} ({_times(ws, record)})")
     if record.kind == "gate":
         line = Gate(record).line()
         return replace(plain, text=f"{line}\n{DO_NOT_ADJUST}", summary=line)

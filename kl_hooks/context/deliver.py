@@ -105,15 +105,15 @@ class PackageCache:
             over = micros(shown["created_at"]) + shown["ttl_seconds"] * 1_000_000
             # the cache's digest shows that an entry is whole, not that it is a package of this
             # version
-            known = (
+            is_whole = (
                 shown["schema"] == self.SCHEMA
                 and shown["package_id"] == package_id
                 and isinstance(text, str)
             )
-            known = known and read.get("policy", "") == self._policy
+            is_whole = is_whole and read.get("policy", "") == self._policy
         except (ValueError, KeyError, TypeError):
             return None
-        return self.Entry(shown, text) if known and self._ws.clock.now() < over else None
+        return self.Entry(shown, text) if is_whole and self._ws.clock.now() < over else None
 
     def put(self, document: Mapping[str, Any], text: str) -> None:
         """Store a package under its ID. It may hold what the caller may see; its task was redacted
@@ -124,7 +124,7 @@ class PackageCache:
             _name(document["package_id"]), json.dumps(entry).encode(), ttl=self.TTL_SECONDS
         )
 
-    def key(self, request: Request, given: Collection[str]) -> str:
+    def key(self, request: Request, excluded: Collection[str]) -> str:
         """Return a key of the request and of all that its package is made from; empty where that
         can't be known.
         """
@@ -144,7 +144,7 @@ class PackageCache:
         asked = repr(request._replace(trace_id=""))
         reader = [self._policy, agent(ws.environ) or "", repr(ws.settings), __version__]
         return (
-            digest("package-request/1", [asked, sorted(given), *reader, state])
+            digest("package-request/1", [asked, sorted(excluded), *reader, state])
             if all(state)
             else ""
         )
@@ -163,9 +163,9 @@ class PackageCache:
                 "graph"
             ] != _graph(self._ws):
                 return None
-            found = self.get(read["package"])
+            entry = self.get(read["package"])
             return (
-                found._replace(events=read["events"], injected=read["injected"]) if found else None
+                entry._replace(events=read["events"], injected=read["injected"]) if entry else None
             )
         except (ValueError, KeyError, TypeError):
             return None
@@ -198,8 +198,8 @@ def _state(ws: Workspace) -> Iterator[str]:
     """
     taken, read = sync_evidence(ws), sync(ws)
     here, now = worktree_state(ws.repo), ws.clock.now()
-    known = not (taken.trouble or taken.blind or taken.waiting or read.trouble)
-    yield here.tree_all or "" if known else ""
+    is_known = not (taken.trouble or taken.blind or taken.waiting or read.trouble)
+    yield here.tree_all or "" if is_known else ""
     yield f"HEAD {here.head}, {iso(now)[:10]}"
     decay = load_lifecycle(ws.root, ws.state.cache)[0].confidence_decay_days
     with ws.store.reading() as db:
@@ -228,7 +228,7 @@ def _graph(ws: Workspace) -> list[list[int]]:
     """Return what changes with each write of the graph: it has the violations of the last check,
     and precise links.
     """
-    found = []
+    stamps = []
     for path in (ws.state.graph, ws.state.graph.with_name(ws.state.graph.name + "-wal")):
         try:
             state = os.stat(path)  # noqa: PTH116 (no link of ours)
@@ -236,10 +236,10 @@ def _graph(ws: Workspace) -> list[list[int]]:
                 "rb"
             ) as file:  # its change counter: two writes may have one time (sqlite.org/fileformat2)
                 counter = int.from_bytes(file.read(28)[24:], "big")
-            found.append([state.st_ino, state.st_size, state.st_mtime_ns, counter])
+            stamps.append([state.st_ino, state.st_size, state.st_mtime_ns, counter])
         except OSError:
-            found.append([])
-    return found
+            stamps.append([])
+    return stamps
 
 
 RECORDED_TASK: Final = 4_000
@@ -276,9 +276,9 @@ def make_request(task: str, style: str, trace: str, options: Mapping[str, Any]) 
 
 
 def deliver(
-    ws: Workspace, request: Request, given: Collection[str] = (), actor: str = "", turn: int = 0
+    ws: Workspace, request: Request, excluded: Collection[str] = (), actor: str = "", turn: int = 0
 ) -> Delivered:
-    """Build, cache and record the package of a request, without what was `given` before. Raises as
+    """Build, cache and record the package of a request, without what was `excluded` before. Raises as
     `build`.
 
     An equal request on equal content gets the package that was made before. `actor`: whom the
@@ -290,14 +290,14 @@ def deliver(
         request.at and ws.repo
     ):  # logged as what it means now: a branch moves, and this package is built again from it
         request = request._replace(at=resolve_commit(ws.repo, request.at))
-    wanted = {*given, *(name for one in request.have for name in items_of(ws, one))}
+    wanted = {*excluded, *(name for one in request.have for name in items_of(ws, one))}
     try:
         policy = find_policy(ws, actor)
         cache = PackageCache(ws, policy.key if policy else "")
         with one_moment():
             key = cache.key(request, wanted)
-            known = cache.answer(key)
-            package = None if known else build(ws, request, wanted, actor, _learned_weights(ws))
+            cached = cache.answer(key)
+            package = None if cached else build(ws, request, wanted, actor, _learned_weights(ws))
     except KlError as problem:
         if ws.state.directory.is_dir():
             trace = {
@@ -311,16 +311,16 @@ def deliver(
         if request.trace_id:
             problem.add_note(f"trace {request.trace_id}")
         raise
-    if known:
-        return _deliver_again(ws, request, known, began, turn)
+    if cached:
+        return _deliver_again(ws, request, cached, began, turn)
     assert package is not None
-    made, events, records = _record(ws, request, package, began, turn)
-    cache.put(made.document, made.text)
+    delivered, events, records = _record(ws, request, package, began, turn)
+    cache.put(delivered.document, delivered.text)
     # what changed meanwhile may be in it or not: then it is the package of this moment only
     whole = not any(how.startswith("failed") for how in package.coverage.values())
     if key and whole and cache.key(request, wanted) == key:
-        cache.remember(key, made.document, events, records)
-    return made
+        cache.remember(key, delivered.document, events, records)
+    return delivered
 
 
 def _record(
@@ -337,13 +337,13 @@ def _record(
         request.trace_id,
         now,
     )
-    made = Delivered(document(package, about), package.text)
-    took = round((time.perf_counter() - began) * 1000)
-    events = _events(ws, request, package, made, {"assembly_ms": took, "turn": turn})
+    delivered = Delivered(document(package, about), package.text)
+    elapsed_ms = round((time.perf_counter() - began) * 1000)
+    events = _events(ws, request, package, delivered, {"assembly_ms": elapsed_ms, "turn": turn})
     if package.decision:
         from kl_hooks.context.policy import audit_event
 
-        events.append(audit_event(package.decision, made.document))
+        events.append(audit_event(package.decision, delivered.document))
     failed = [why for event in events if (why := package_log.append_event(ws.state, event))]
     shown = (one.candidate for one in package.items if one.form != "redacted")
     records = [one.id for one in shown if one.kind in ws.kinds]
@@ -352,7 +352,7 @@ def _record(
     if not remark and not request.at:
         remark = _record_injections(ws, package.id, records) or _update_recall(ws)
     return (
-        replace(made, remark=remark),
+        replace(delivered, remark=remark),
         [one for one in events if one["event"] != package_log.ITEMS],
         records,
     )
@@ -373,15 +373,17 @@ def _learned_weights(ws: Workspace) -> dict[str, int]:
 
 
 def _deliver_again(
-    ws: Workspace, request: Request, known: PackageCache.Entry, began: float, turn: int
+    ws: Workspace, request: Request, cached: PackageCache.Entry, began: float, turn: int
 ) -> Delivered:
     """Record once more the package of an equal request: when, for whom, and that no source was
     asked.
     """
-    shown, now = known.document, ws.clock.now()
+    shown, now = cached.document, ws.clock.now()
     budget = request.budget or write_budget(Budget(**shown["budget"]))
     about = envelope(request.task, budget, request.style, request.trace_id, now)
-    text = "\n".join(one for one in (request.task, *request.queries) if one.strip())
+    text = "\n".join(
+        known_event for known_event in (request.task, *request.queries) if known_event.strip()
+    )
     when = {"trace_id": about.trace_id, "created_at": iso(now)}
     shown = {
         **shown,
@@ -390,29 +392,32 @@ def _deliver_again(
         "task": safe_text(text) or shown["task"],
     }
     whose = {"agent": agent(ws.environ) or "", "session": session(ws.environ) or ""}
-    took = round((time.perf_counter() - began) * 1000)
-    made = {
+    elapsed_ms = round((time.perf_counter() - began) * 1000)
+    assembly = {
         "request_id": about.request_id,
-        "assembly_ms": took,
+        "assembly_ms": elapsed_ms,
         "turn": turn,
         "cached": True,
         **whose,
     }
     changes: dict[str, dict[str, Any]] = {
         "knowledge_lookup": {"sources": []},
-        "context_assembly": made,
+        "context_assembly": assembly,
         "policy_decision": {"purpose": about.request_id},
     }
-    events = [{**one, **when, **changes.get(one["event"], {})} for one in known.events]
+    events = [
+        {**known_event, **when, **changes.get(known_event["event"], {})}
+        for known_event in cached.events
+    ]
     failed = [why for event in events if (why := package_log.append_event(ws.state, event))]
     remark = (
         failed[0]
         if failed
         else ""
         if request.at
-        else _record_injections(ws, shown["package_id"], known.injected)
+        else _record_injections(ws, shown["package_id"], cached.injected)
     )
-    return Delivered(shown, known.text, remark)
+    return Delivered(shown, cached.text, remark)
 
 
 def _record_injections(ws: Workspace, package_id: str, records: Sequence[str]) -> str:
@@ -440,20 +445,24 @@ def _update_recall(ws: Workspace) -> str:
 
 
 def _events(
-    ws: Workspace, request: Request, package: Package, made: Delivered, about: Mapping[str, int]
+    ws: Workspace,
+    request: Request,
+    package: Package,
+    delivered: Delivered,
+    about: Mapping[str, int],
 ) -> list[dict[str, Any]]:
     """Return what was asked of whom (A64, B14), whether something was found, the items, and the
     assembly (A63).
     """
-    shown, signals = made.document, read_signals(package.task)
-    known = {key: shown[key] for key in ("package_id", "trace_id", "created_at")}
+    shown, signals = delivered.document, read_signals(package.task)
+    identity = {key: shown[key] for key in ("package_id", "trace_id", "created_at")}
     counts = {
         "retrieved": len(shown["items"]) + len(shown["omitted"]),
         "included": len(shown["items"]),
     }
     lookup = {
         "event": "knowledge_lookup",
-        **known,
+        **identity,
         "weight": request.weight,
         "symbols": _cut(signals.symbols),
         "keywords": _cut(signals.keywords),
@@ -461,16 +470,16 @@ def _events(
         "query_count": len({*signals.symbols, *signals.keywords, *signals.failures}),
         "sources": [asdict(one) for one in package.queries],
     }
-    found = (
-        {"event": "knowledge_hit", **known, **counts}
+    hit_or_miss = (
+        {"event": "knowledge_hit", **identity, **counts}
         if counts["included"]
-        else {"event": "knowledge_miss", **known}
+        else {"event": "knowledge_miss", **identity}
     )
     return [
         lookup,
-        found,
-        {"event": package_log.ITEMS, **known, **package_items(package)},
-        _assembly(ws, request, made, package.commit, about),
+        hit_or_miss,
+        {"event": package_log.ITEMS, **identity, **package_items(package)},
+        _assembly(ws, request, delivered, package.commit, about),
     ]
 
 
@@ -489,12 +498,14 @@ def package_items(package: Package) -> dict[str, Any]:
     rows: list[list[Any]] = []
     size, named = 0, {*package.coverage, "pins", "trace", NEIGHBORS}
     for item in package.items:
-        one = item.candidate
+        candidate = item.candidate
         # the parts of code are the signals of its ranking, unless something named it
         sources = sorted((item.parts.keys() & named) or {"code"})
         # of the files of a past commit, those that the reader was shown
-        about = (path for path in one.touches if one.kind != "commit" or path in item.text)
-        row = [one.kind, one.id, sorted({one.path, *about} - {""}), sources]
+        about = (
+            path for path in candidate.touches if candidate.kind != "commit" or path in item.text
+        )
+        row = [candidate.kind, candidate.id, sorted({candidate.path, *about} - {""}), sources]
         size += len(json.dumps(row))
         if size > _MOST_ITEMS:
             break
@@ -503,9 +514,9 @@ def package_items(package: Package) -> dict[str, Any]:
 
 
 def _assembly(
-    ws: Workspace, request: Request, made: Delivered, commit: str, about: Mapping[str, int]
+    ws: Workspace, request: Request, delivered: Delivered, commit: str, about: Mapping[str, int]
 ) -> dict[str, Any]:
-    shown = made.document
+    shown = delivered.document
     whole = len(request.task) <= RECORDED_TASK
     kinds = Counter(item["kind"] for item in shown["items"])
     memory = ws.kinds["memory"].prefix if "memory" in ws.kinds else "MEM"
@@ -524,7 +535,7 @@ def _assembly(
         "metrics": (shown["quota"] or {}).get("metrics"),
         "knowledge_retrieved": len(shown["items"]) + len(shown["omitted"]),
         "knowledge_included": len(shown["items"]),
-        "context_chars": len(made.text),
+        "context_chars": len(delivered.text),
         "context_chars_breakdown": shown["characters"],
         "artifacts": dict(sorted(kinds.items())),
         "memory_loaded": kinds["memory"] + omitted,
@@ -582,8 +593,8 @@ def _request(record: Mapping[str, Any]) -> Request:
     options.
     """
     plain = Request(record["task"], record["budget"], record["style"], record.get("trace_id", ""))
-    found = record.get("options")
-    options: Mapping[str, Any] = found if isinstance(found, dict) else {}
+    stored_options = record.get("options")
+    options: Mapping[str, Any] = stored_options if isinstance(stored_options, dict) else {}
     changes: dict[str, Any] = {}
     for field in fields_of(Request):
         if field.name in options:
@@ -665,23 +676,23 @@ def document(package: Package, about: Envelope) -> dict[str, Any]:
 
 
 def _item_to_dict(item: Item) -> dict[str, Any]:
-    found = item.candidate
+    candidate = item.candidate
     return {
-        "id": safe_text(found.id),
-        "kind": found.kind,
-        "title": safe_text(found.title),
+        "id": safe_text(candidate.id),
+        "kind": candidate.kind,
+        "title": safe_text(candidate.title),
         "form": item.form,
         "text": safe_text(item.text),
         "tokens": item.tokens,
-        "tier": found.tier.word if found.tier is not None else None,
-        "freshness": found.freshness,
-        "authority": found.authority,
-        "proof": safe_text(found.proof),
-        "path": safe_text(found.path),
-        "line": found.line,
+        "tier": candidate.tier.word if candidate.tier is not None else None,
+        "freshness": candidate.freshness,
+        "authority": candidate.authority,
+        "proof": safe_text(candidate.proof),
+        "path": safe_text(candidate.path),
+        "line": candidate.line,
         "score": {"total": item.score, "parts": dict(item.parts)},
-        "reasons": [safe_text(reason) for reason in found.reasons],
-        "pinned": found.pinned,
+        "reasons": [safe_text(reason) for reason in candidate.reasons],
+        "pinned": candidate.pinned,
         "category": item.category or None,
     }
 
@@ -722,13 +733,13 @@ def _quota_lines(shown: Mapping[str, Any]) -> list[str]:
         for name, share in quota["shares"].items()
         if share["allocated"] or share["used"]
     ]
-    found = quota["metrics"]
+    metrics = quota["metrics"]
     return [
         *lines,
         (
-            f"retrieval: {found['items_above_threshold']} of {found['total_items_retrieved']} above"
-            f" the threshold, mean relevance {found['avg_relevance_score']:g},"
-            f" {'' if found['acceptable'] else 'not '}acceptable"
+            f"retrieval: {metrics['items_above_threshold']} of {metrics['total_items_retrieved']} above"
+            f" the threshold, mean relevance {metrics['avg_relevance_score']:g},"
+            f" {'' if metrics['acceptable'] else 'not '}acceptable"
         ),
     ]
 
@@ -746,13 +757,13 @@ def explain_one(shown: Mapping[str, Any], wanted: str) -> list[str]:
     ):
         if wanted in _names_of(item):
             return [f"in {package}, {place} of {len(shown['items'])} by score:", *_item_lines(item)]
-    for one in shown["omitted"]:
-        if wanted in _names_of(one):
-            return [f"omitted from {package}: {one['reason']}"]
+    for omission in shown["omitted"]:
+        if wanted in _names_of(omission):
+            return [f"omitted from {package}: {omission['reason']}"]
     asked = ", ".join(f"{name} ({how})" for name, how in shown["coverage"].items()) or "none"
     withheld = (
         ", or the policy denies it"
-        if any(one["id"] == WITHHELD for one in shown["omitted"])
+        if any(omission["id"] == WITHHELD for omission in shown["omitted"])
         else ""
     )
     return [f"not in {package}: no retriever brought {one_line(wanted)}{withheld}. Asked: {asked}"]

@@ -123,7 +123,7 @@ def fuse(
     """
     chosen = PROFILES[profile]
     worth = {name: (weights or {}).get(name, 100) for name in sorted(lists)}
-    found: dict[str, dict[str, tuple[int, int, Candidate]]] = {}
+    places_by_id: dict[str, dict[str, tuple[int, int, Candidate]]] = {}
     for name, percent in worth.items():
         listed = [one for one in lists[name] if one.kind not in CODE]
         for rank, candidate in enumerate(listed, 1):
@@ -131,8 +131,8 @@ def fuse(
             if chosen.linear:
                 value = percent * MILLION // 100 * (len(listed) - rank + 1) // len(listed)
             # an ID that a list has twice counts once, at its better place
-            found.setdefault(candidate.id, {}).setdefault(name, (rank, value, candidate))
-    ranked = [_score(places, chosen) for places in found.values()]
+            places_by_id.setdefault(candidate.id, {}).setdefault(name, (rank, value, candidate))
+    ranked = [_score(places, chosen) for places in places_by_id.values()]
     return sorted(ranked, key=_order(chosen))
 
 
@@ -141,19 +141,19 @@ def reciprocal(rank: int, percent: int = 100) -> int:
     return percent * MILLION // 100 // (_RANK_OFFSET + rank)
 
 
-def merge(found: Sequence[Candidate]) -> Candidate:
+def merge(variants: Sequence[Candidate]) -> Candidate:
     """Merge candidates with the same ID: the lasting one, the best proven one, the longest one is
     the base.
     """
     # down to the text, so that of two equally proven ones the order of the lists does not decide
     best = max(
-        found, key=lambda c: (c.is_lasting, _tier(c), len(c.text), c.text, c.title, c.freshness)
+        variants, key=lambda c: (c.is_lasting, _tier(c), len(c.text), c.text, c.title, c.freshness)
     )
-    path, line = next(((c.path, c.line) for c in (best, *found) if c.path), ("", 0))
-    reasons = tuple(dict.fromkeys(r for c in found for r in c.reasons))
-    pinned = any(c.pinned for c in found)
+    path, line = next(((c.path, c.line) for c in (best, *variants) if c.path), ("", 0))
+    reasons = tuple(dict.fromkeys(r for c in variants for r in c.reasons))
+    pinned = any(c.pinned for c in variants)
     # what is asked for by its ID is never too far
-    beyond = "" if pinned else next((c.beyond for c in found if c.beyond), "")
+    beyond = "" if pinned else next((c.beyond for c in variants if c.beyond), "")
     return replace(best, path=path, line=line, reasons=reasons, beyond=beyond, pinned=pinned)
 
 
@@ -186,17 +186,20 @@ def _score(places: Mapping[str, tuple[int, int, Candidate]], profile: Profile) -
 
 def _order(profile: Profile) -> Callable[[Ranked], tuple[object, ...]]:
     def key(item: Ranked) -> tuple[object, ...]:
-        one = item.candidate
-        before = {"tier": -_tier(one), "authority": _AUTHORITY.get(one.authority, len(_AUTHORITY))}
+        candidate = item.candidate
+        before = {
+            "tier": -_tier(candidate),
+            "authority": _AUTHORITY.get(candidate.authority, len(_AUTHORITY)),
+        }
         # a failing test is what a reader must know first, whatever matches better
-        failing = one.kind != "failing test"
+        failing = candidate.kind != "failing test"
         return (
             failing,
             before.get(profile.first, 0),
             -item.score,
-            -_tier(one),
-            kind_order(one.kind),
-            one.id,
+            -_tier(candidate),
+            kind_order(candidate.kind),
+            candidate.id,
         )
 
     return key
@@ -212,27 +215,33 @@ def sift(
     omissions: list[Omission] = []
     texts: dict[tuple[str, str, str], str] = {}
     for item in ranked:
-        one = item.candidate
-        reason = "expired" if one.freshness == "expired" else one.omit or one.beyond
-        if not reason and not one.is_lasting and not one.pinned:
+        candidate = item.candidate
+        reason = (
+            "expired" if candidate.freshness == "expired" else candidate.omit or candidate.beyond
+        )
+        if not reason and not candidate.is_lasting and not candidate.pinned:
             reason = _below_threshold(item, signals)
             if not reason and relevance(item, signals) < threshold:
                 reason = (
                     f"below the relevance threshold: {relevance(item, signals) / 1000} of"
                     f" {threshold / 1000}"
                 )
-        text = (one.kind, one.text, one.redacted_by)  # what is redacted shows its text to nobody
-        if not reason and one.text and text in texts:
-            if one.kind == "failing test":
+        text = (
+            candidate.kind,
+            candidate.text,
+            candidate.redacted_by,
+        )  # what is redacted shows its text to nobody
+        if not reason and candidate.text and text in texts:
+            if candidate.kind == "failing test":
                 # two tests that fail with the same words are two failures; the words are given once
                 same = f"failed with the same message as {texts[text]}"
-                item = replace(item, candidate=replace(one, text=same, summary=same))
+                item = replace(item, candidate=replace(candidate, text=same, summary=same))
             else:
                 reason = f"same text as {texts[text]}"
         if reason:
-            omissions.append(Omission(one.id, reason))
+            omissions.append(Omission(candidate.id, reason))
         else:
-            texts.setdefault(text, one.id)
+            texts.setdefault(text, candidate.id)
             shown.append(item)
     return shown, omissions
 
@@ -257,18 +266,20 @@ def relevance(item: Ranked, signals: Signals) -> int:
     Five words are as good as all: a pasted log has hundreds. What applies whatever the words are
     has 1000.
     """
-    one = item.candidate
-    matched, words, named = _matches(one, signals)
-    if named or one.is_lasting or one.pinned or one.kind == "failing test":
+    candidate = item.candidate
+    matched, words, named = _matches(candidate, signals)
+    if named or candidate.is_lasting or candidate.pinned or candidate.kind == "failing test":
         return 1000
     return min(matched * 1000 // max(min(words, _FULL), 1), 1000)
 
 
-def _matches(one: Candidate, signals: Signals) -> tuple[int, int, bool]:
+def _matches(candidate: Candidate, signals: Signals) -> tuple[int, int, bool]:
     """Return (words of the task that an item holds, of how many, whether it holds a name or path of
     the task).
     """
-    text = "\n".join((one.id, one.path, one.title, one.summary, one.text)).lower()
+    text = "\n".join(
+        (candidate.id, candidate.path, candidate.title, candidate.summary, candidate.text)
+    ).lower()
     names = (*(name.rpartition(".")[2] for name in signals.symbols), *signals.paths)
     words = {stem(word) for word in signals.keywords}
     return (

@@ -149,18 +149,18 @@ def expired_logs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     days = numbers.package_log_days
     if not days:
         return []
-    why, found = f"package_log_days: {days}", []
+    why, changes = f"package_log_days: {days}", []
     for name in (FILE, *_numbered(ws.state.directory)):
         times = _times(ws.state.directory / name)
         if times and numbers.old(now, max(times), days):
             reason = f"its newest event is of {iso(max(times))[:10]}; {why}"
-            found.append(Change("remove", name, _NAME, reason, counted(len(times), "event")))
+            changes.append(Change("remove", name, _NAME, reason, counted(len(times), "event")))
         elif name == FILE and times and numbers.old(now, min(times), days):
             to = _next_name(ws.state.directory)
-            found.append(
+            changes.append(
                 Change("rotate", FILE, _NAME, f"it holds events that are older; {why}", FILE, to)
             )
-    return found
+    return changes
 
 
 def _times(path: Path) -> list[int]:
@@ -169,21 +169,21 @@ def _times(path: Path) -> list[int]:
         lines = path.read_bytes().splitlines()
     except OSError:
         return []
-    found = []
+    moments = []
     for line in lines:
         try:
-            found.append(micros(json.loads(line)["created_at"]))
+            moments.append(micros(json.loads(line)["created_at"]))
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             continue
-    return found
+    return moments
 
 
 def rotate_logs(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Delete the logs whose time is over, and rename the current one."""
     folder = ws.state.directory
-    for one in sorted(changes, key=lambda change: change.what):
-        if one.what == "remove":
-            (folder / one.id).unlink(missing_ok=True)
+    for log_change in sorted(changes, key=lambda change: change.what):
+        if log_change.what == "remove":
+            (folder / log_change.id).unlink(missing_ok=True)
         elif (folder / FILE).exists():
             _rotate(folder / FILE)
 

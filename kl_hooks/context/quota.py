@@ -163,33 +163,33 @@ def budget_tokens(traits: Traits) -> tuple[int, list[tuple[str, int]]]:
     novel = (
         ("fewer than 3 similar tasks", 15) if traits.similar_task_count < _FEW_SIMILAR else ("", 0)
     )
-    some = [
+    candidates = [
         ("first task of its sort", 30) if traits.is_first_of_type else novel,
         ("another attempt", 20) if traits.is_refinement else ("", 0),
         ("a later turn", 15) if traits.is_autobuild and traits.turn_number > 1 else ("", 0),
         ("earlier turns", 10) if traits.is_autobuild and traits.has_previous_turns else ("", 0),
     ]
-    made = [(reason, percent) for reason, percent in some if percent]
-    for _, percent in made:  # in whole numbers: int(6000 * 1.15) is 6899
+    adjustments = [(reason, percent) for reason, percent in candidates if percent]
+    for _, percent in adjustments:  # in whole numbers: int(6000 * 1.15) is 6899
         total = total * (100 + percent) // 100
-    return total, made
+    return total, adjustments
 
 
 def weights_of(traits: Traits) -> dict[str, int]:
     """Return the share of every category; 0 for those that only automated work has."""
     if traits.is_autobuild:
-        found = {**AUTOBUILD, **BY_ACTOR.get(traits.current_actor, {})}
-        found |= LATER_TURN if traits.turn_number > 1 else {}
-        found |= AUTOBUILD_REFINEMENT if traits.is_refinement else {}
+        weights = {**AUTOBUILD, **BY_ACTOR.get(traits.current_actor, {})}
+        weights |= LATER_TURN if traits.turn_number > 1 else {}
+        weights |= AUTOBUILD_REFINEMENT if traits.is_refinement else {}
     else:
-        found = {
+        weights = {
             **STANDARD,
             **BY_TYPE.get(traits.task_type, {}),
             **BY_PHASE.get(traits.current_phase, {}),
         }
-        found |= FIRST_OF_TYPE if traits.is_first_of_type else {}
-        found |= REFINEMENT if traits.is_refinement else {}
-    return {name: found.get(name, 0) for name in BUDGET_CATEGORIES}
+        weights |= FIRST_OF_TYPE if traits.is_first_of_type else {}
+        weights |= REFINEMENT if traits.is_refinement else {}
+    return {name: weights.get(name, 0) for name in BUDGET_CATEGORIES}
 
 
 def read_threshold(text: str, traits: Traits) -> int:
@@ -272,7 +272,7 @@ def read_traits(ws: Workspace, request: Request, text: str) -> Traits:
     words = text.split()
     first = _FIRST_WORDS.get(words[0].lower().strip(":,."), TYPES[0]) if words else TYPES[0]
     feature = feature_ids(text)
-    found = Traits(
+    traits = Traits(
         task_id=_named_task(text),
         description=one_line(text),
         task_type=TYPE_ALIASES.get(request.type, request.type) or first,
@@ -285,27 +285,27 @@ def read_traits(ws: Workspace, request: Request, text: str) -> Traits:
         turn_number=request.turn,
         is_autobuild=bool(request.turn or request.actor),
     )
-    if found.task_type not in TYPES:
+    if traits.task_type not in TYPES:
         raise UsageProblem(
-            f"{found.task_type!r} is no type of work.",
+            f"{traits.task_type!r} is no type of work.",
             place="--type",
             hint=f"Use {', '.join(TYPES)}.",
         )
-    known = ("player", "coach")
+    built_in_actors = ("player", "coach")
     if (
-        found.current_actor not in known
-        and find_role(_live(ws, "role"), found.current_actor) is None
+        traits.current_actor not in built_in_actors
+        and find_role(_live(ws, "role"), traits.current_actor) is None
     ):
         hint = "Use player, coach, or the name of a role: kl role list"
-        raise UsageProblem(f"{found.current_actor!r} is no role here.", place="--actor", hint=hint)
-    found = replace(found, has_previous_turns=bool(_turns(ws, found)))
-    return _with_history(ws, found, text)
+        raise UsageProblem(f"{traits.current_actor!r} is no role here.", place="--actor", hint=hint)
+    traits = replace(traits, has_previous_turns=bool(_turns(ws, traits)))
+    return _with_history(ws, traits, text)
 
 
 def _named_task(text: str) -> str:
     """Return the ID of a task in a text: `TASK-42`; empty where there is none."""
-    found = _TASK_ID.search(text)
-    return found[0] if found else ""
+    match = _TASK_ID.search(text)
+    return match[0] if match else ""
 
 
 def _with_history(ws: Workspace, traits: Traits, text: str) -> Traits:
@@ -314,11 +314,13 @@ def _with_history(ws: Workspace, traits: Traits, text: str) -> Traits:
         ws, search_records(ws, words_of(text), RecordFilter(("outcome",)), _MOST_OUTCOMES)
     )
     asked = set(text_terms(text))
-    near = [one for one in outcomes if _similarity(asked, one) > SIMILARITY_THRESHOLD]
-    cycles = [one.number("review_cycles") + 1 for one in near if "review_cycles" in one.values]
-    ends = [bool(one.values["success"]) for one in near if "success" in one.values]
-    failed = [one for one in near if one.values.get("success") is False]
-    failed.sort(key=lambda one: (one.text("date"), one.id))
+    near = [outcome for outcome in outcomes if _similarity(asked, outcome) > SIMILARITY_THRESHOLD]
+    cycles = [
+        outcome.number("review_cycles") + 1 for outcome in near if "review_cycles" in outcome.values
+    ]
+    ends = [bool(outcome.values["success"]) for outcome in near if "success" in outcome.values]
+    failed = [outcome for outcome in near if outcome.values.get("success") is False]
+    failed.sort(key=lambda outcome: (outcome.text("date"), outcome.id))
     return replace(
         traits,
         similar_task_count=len(near),
@@ -341,12 +343,12 @@ def _similarity(asked: set[str], outcome: Record) -> int:
     requirements of another.
     """
     terms = [set(text_terms(outcome.text(name))) for name in ("title", "task_requirements")]
-    found = (
-        round(100 * len(asked & one) / sqrt(len(asked) * len(one)))
-        for one in terms
-        if asked and one
+    similarities = (
+        round(100 * len(asked & outcome_terms) / sqrt(len(asked) * len(outcome_terms)))
+        for outcome_terms in terms
+        if asked and outcome_terms
     )
-    return max(found, default=0)
+    return max(similarities, default=0)
 
 
 def _live(ws: Workspace, kind: str) -> list[Record]:
@@ -365,15 +367,15 @@ def actor_items(ws: Workspace, traits: Traits) -> list[Candidate]:
     """
     if not traits.is_autobuild:
         return []
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     role = find_role(_live(ws, "role"), traits.current_actor, "feature-build")
     if role:
-        made = record_candidate(ws, role)
-        found.append(
+        candidate = record_candidate(ws, role)
+        candidates.append(
             replace(
-                made,
+                candidate,
                 text=render_role(role).strip(),
-                reasons=(*made.reasons, "the role of the actor"),
+                reasons=(*candidate.reasons, "the role of the actor"),
             )
         )
     types = (
@@ -386,15 +388,17 @@ def actor_items(ws: Workspace, traits: Traits) -> list[Candidate]:
         (some for one in types if (some := Gate.fitting(gates, one, traits.complexity))), []
     ):
         line = Gate(gate).line()
-        found.append(
+        candidates.append(
             replace(record_candidate(ws, gate), text=f"{line}\n{DO_NOT_ADJUST}", summary=line)
         )
     turns = _turns(ws, traits)
     if turns:
-        found.append(replace(record_candidate(ws, turns[-1]), text=continuation(turns).strip()))
+        candidates.append(
+            replace(record_candidate(ws, turns[-1]), text=continuation(turns).strip())
+        )
     modes = _live(ws, "mode")
-    found += [record_candidate(ws, one) for one in modes if one.values.get("default")]
-    lasting = [replace(one, is_lasting=True) for one in found]
+    candidates += [record_candidate(ws, one) for one in modes if one.values.get("default")]
+    lasting = [replace(one, is_lasting=True) for one in candidates]
     return demote_uncommitted(ws, lasting)
 
 

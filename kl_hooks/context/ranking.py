@@ -300,11 +300,11 @@ def _recorded(
     from kl_hooks.proof.symbol_tests import suspects
 
     try:
-        found = tuple(suspects(ws, tests))
+        suspects_found = tuple(suspects(ws, tests))
         changed = symbols_by_id(db, sorted(set().union(*changed_since_pass(ws, tests).values())))
     except EnvironmentProblem:
         return (), ()
-    return found, tuple((one.id, one.path) for one in changed.values())
+    return suspects_found, tuple((symbol.id, symbol.path) for symbol in changed.values())
 
 
 def file_here(db: Database, path: str) -> str:
@@ -316,15 +316,18 @@ def file_here(db: Database, path: str) -> str:
     fitting = [known for (known,) in rows if path == known or path.endswith(f"/{known}")]
     if not fitting:
         fitting = [known for (known,) in rows if known.endswith(f"/{path}")]
-    return max(fitting, key=lambda one: (len(one), one), default="")
+    return max(fitting, key=lambda path_here: (len(path_here), path_here), default="")
 
 
 def _without_words_of_tests(query: Query, tests: Postings) -> Query:
     """The query of a pasted failure, in which words count less the more tests have them: `runner`,
     `assert`.
     """
-    found, number = tests.find(query.weights), tests.totals.docs + 1
-    having = {term: len(set(found[term].docs)) if term in found else 0 for term in query.weights}
+    columns_by_term, number = tests.find(query.weights), tests.totals.docs + 1
+    having = {
+        term: len(set(columns_by_term[term].docs)) if term in columns_by_term else 0
+        for term in query.weights
+    }
     weights = {
         term: weight * log(1 + number / (1 + having[term])) / log(1 + number)
         for term, weight in query.weights.items()
@@ -352,7 +355,7 @@ def code_candidates(ranking: CodeRanking, limit: int, about_tests: bool = False)
     shown = {one.path for one in (*source[:_SHOWN], *others)}
     files = list(_with_distance(ranking.files, _NEAR_FILE, about_tests))
     far = {one.path: why for one, why in files if why}
-    found = [
+    candidates = [
         Candidate(
             id=f"file:{one.path}",
             kind="file",
@@ -368,7 +371,7 @@ def code_candidates(ranking: CodeRanking, limit: int, about_tests: bool = False)
         for one, why in files
         if one.path in paths
     ]
-    found += [
+    candidates += [
         Candidate(
             id=one.id,
             kind="symbol",
@@ -385,7 +388,7 @@ def code_candidates(ranking: CodeRanking, limit: int, about_tests: bool = False)
         for one, why in _with_distance(ranking.symbols, _NEAR_SYMBOL, about_tests)
         if one.path in shown
     ]
-    return found[:limit]
+    return candidates[:limit]
 
 
 def _with_distance(
@@ -393,16 +396,16 @@ def _with_distance(
 ) -> Iterator[tuple[_Ranked, str]]:
     """Yield each with why it is too far from the best one; an empty text where it is not."""
     best = {
-        kind: max((one.score for one in ranked if one.is_source is kind), default=0)
+        kind: max((item.score for item in ranked if item.is_source is kind), default=0)
         for kind in (True, False)
     }
-    for one in ranked:
+    for item in ranked:
         # where a task is not about tests, they are ranked by themselves: their scores do not
         # compare to those of source
-        top, percent = best[one.is_source], near if one.is_source else _NEAR_OTHER
+        top, percent = best[item.is_source], near if item.is_source else _NEAR_OTHER
         if about_tests:
             top, percent = max(best.values()), near
-        yield one, _FAR.format(percent) if one.score * 100 < top * percent else ""
+        yield item, _FAR.format(percent) if item.score * 100 < top * percent else ""
 
 
 def _reasons(parts: Mapping[str, int]) -> tuple[str, ...]:
@@ -452,48 +455,50 @@ class StoredCode:
     def symbols(self, places: Mapping[str, Collection[int]]) -> Mapping[tuple[str, int], SymbolRow]:
         """As `CodeReader.symbols`."""
         files: dict[int, tuple[str, str]] = {}
-        for some in chunks(sorted(places)):
-            sql = f"SELECT number, path, module FROM files WHERE path IN ({placeholders(some)})"
+        for batch in chunks(sorted(places)):
+            sql = f"SELECT number, path, module FROM files WHERE path IN ({placeholders(batch)})"
             files.update(
-                (number, (path, module)) for number, path, module in self._db.rows(sql, some)
+                (number, (path, module)) for number, path, module in self._db.rows(sql, batch)
             )
-        wanted = [(number, at) for number, (path, _) in files.items() for at in places[path]]
-        found: dict[tuple[str, int], SymbolRow] = {}
+        wanted = [(number, index) for number, (path, _) in files.items() for index in places[path]]
+        row_of: dict[tuple[str, int], SymbolRow] = {}
         for those in chunks(wanted):
             # the numbers are ours, and two for each row are more than a statement takes (SQLite
             # before 3.32: 999); CROSS JOIN: these first, as the query planner does not know how few
             # they are
-            pairs = ", ".join(f"({number}, {at})" for number, at in those)
+            pairs = ", ".join(f"({number}, {index})" for number, index in those)
             sql = f"""WITH wanted(file, place) AS (VALUES {pairs})
                 SELECT r.file, r.place, r.sort, {REST}, r.line, {SIGNATURE}, r.doc
                 FROM wanted w CROSS JOIN symbol_rows r ON r.file = w.file AND r.place = w.place"""
-            for number, at, sort, rest, line, signature, doc in self._db.rows(sql):
+            for number, index, sort, suffix, line, signature, doc in self._db.rows(sql):
                 path, module = files[number]
-                found[path, at] = SymbolRow(
-                    f"{sort}:{module}{rest}", line, signature, doc, rest[1:]
+                row_of[path, index] = SymbolRow(
+                    f"{sort}:{module}{suffix}", line, signature, doc, suffix[1:]
                 )
-        return found
+        return row_of
 
     def definitions(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
         """As `CodeReader.definitions`."""
         rows: list[tuple[str, str]] = []
-        for some in chunks(sorted(names)):
+        for batch in chunks(sorted(names)):
             sql = f"""SELECT r.name, f.path FROM symbol_rows r JOIN files f ON f.number = r.file
-                WHERE r.name IN ({placeholders(some)}) AND r.sort IN ({placeholders(_RANKED)})"""
-            rows += self._db.rows(sql, (*some, *_RANKED))
-        known = self.postings.existing(path for _, path in rows)
-        found: dict[str, list[str]] = {}
+                WHERE r.name IN ({placeholders(batch)}) AND r.sort IN ({placeholders(_RANKED)})"""
+            rows += self._db.rows(sql, (*batch, *_RANKED))
+        existing = self.postings.existing(path for _, path in rows)
+        paths_of_name: dict[str, list[str]] = {}
         for name, path in rows:
-            if path in known:
-                found.setdefault(name, []).append(path)
-        return found
+            if path in existing:
+                paths_of_name.setdefault(name, []).append(path)
+        return paths_of_name
 
     def importers(self, paths: Collection[str]) -> Mapping[str, Collection[str]]:
         """As `CodeReader.importers`."""
         # of what links to a file, source files alone do so by importing it, and the rest is nothing
         # that is ranked
-        found = links.owners_of_ends(self._db, [f"file:{path}" for path in sorted(paths)])
-        return {target.removeprefix("file:"): owners for target, owners in found.items()}
+        owners_of_target = links.owners_of_ends(
+            self._db, [f"file:{path}" for path in sorted(paths)]
+        )
+        return {target.removeprefix("file:"): owners for target, owners in owners_of_target.items()}
 
 
 def rank(
@@ -526,13 +531,13 @@ def merge(source: CodeRanking, other: CodeRanking, task: str) -> CodeRanking:
     if not is_about_tests(task):
         return CodeRanking(source.files + other.files, source.symbols + other.symbols)
     best_file, best_symbol = (
-        max((one.score for one in some), default=1) for some in (source.files, source.symbols)
+        max((item.score for item in some), default=1) for some in (source.files, source.symbols)
     )
     files = (*source.files, *_scaled(other.files, best_file))
     symbols = (*source.symbols, *_scaled(other.symbols, best_symbol))
     return CodeRanking(
-        tuple(sorted(files, key=lambda one: (-one.score, one.path))),
-        tuple(sorted(symbols, key=lambda one: (-one.score, one.id, one.path))),
+        tuple(sorted(files, key=lambda item: (-item.score, item.path))),
+        tuple(sorted(symbols, key=lambda item: (-item.score, item.id, item.path))),
     )
 
 
@@ -598,7 +603,7 @@ class _Scores:
 
     def _pair_scores(self) -> dict[int, float]:
         """Document → what terms that are neighbors in the task and in the document give."""
-        found: dict[int, float] = {}
+        scores: dict[int, float] = {}
         docs: dict[str, frozenset[int]] = {}
         for first, second in self._query.pairs:
             if first not in self._idf or second not in self._idf:
@@ -606,10 +611,12 @@ class _Scores:
             for term in (first, second):
                 if term not in docs:
                     docs[term] = frozenset(self._columns[term].docs)
-            both = docs[first] & docs[second]
-            if not both:
+            documents_with_both = docs[first] & docs[second]
+            if not documents_with_both:
                 continue
-            before, after = (_positions(self._columns[term], both) for term in (first, second))
+            before, after = (
+                _positions(self._columns[term], documents_with_both) for term in (first, second)
+            )
             hits = sorted(
                 doc
                 for doc in before.keys() & after.keys()
@@ -618,8 +625,8 @@ class _Scores:
             )
             worth = _idf(self._totals.docs, len(hits))
             for doc in hits:
-                found[doc] = found.get(doc, 0.0) + worth
-        return found
+                scores[doc] = scores.get(doc, 0.0) + worth
+        return scores
 
     def files(self, is_source: bool) -> tuple[RankedFile, ...]:
         """Every file that any signal names, best first."""
@@ -668,14 +675,14 @@ class _Scores:
                     for path in files:
                         worth = (0.3 + 0.7 * 0.5 ** (age / _COMMIT_HALF_LIFE)) / len(files)
                         together[path] = together.get(path, 0.0) + worth
-        known = self._reader.postings.existing(together)
-        shares = _of_maximum({path: worth for path, worth in together.items() if path in known})
+        existing = self._reader.postings.existing(together)
+        shares = _of_maximum({path: worth for path, worth in together.items() if path in existing})
         executed: dict[str, list[float]] = {}
         for _, path, score in self._failure.suspects:
             executed.setdefault(path, []).append(score)
-        known = self._reader.postings.existing(executed)
+        existing = self._reader.postings.existing(executed)
         most = _of_maximum(
-            {path: max(scores) for path, scores in executed.items() if path in known}
+            {path: max(scores) for path, scores in executed.items() if path in existing}
         )
         return {
             "traceback": frames,
@@ -688,13 +695,13 @@ class _Scores:
         }
 
     def _by_file(self, scores: Mapping[int, float]) -> dict[str, list[float]]:
-        found: dict[str, list[float]] = {}
+        scores_of_path: dict[str, list[float]] = {}
         for doc, score in scores.items():
-            found.setdefault(self._path_of[doc], []).append(score)
-        return found
+            scores_of_path.setdefault(self._path_of[doc], []).append(score)
+        return scores_of_path
 
     def _path_scores(self) -> dict[str, float]:
-        found: dict[str, float] = {}
+        score_of_path: dict[str, float] = {}
         for term, weight in self._query.weights.items():
             if term not in self._idf:
                 continue
@@ -707,18 +714,18 @@ class _Scores:
             for path in with_term:
                 nearness = 1.0 if term in path_terms(path.rpartition("/")[2]) else 0.5
                 worth = min(weight, 1.5) * log(1 + self._totals.files / len(with_term))
-                found[path] = found.get(path, 0.0) + worth * nearness
-        return found
+                score_of_path[path] = score_of_path.get(path, 0.0) + worth * nearness
+        return score_of_path
 
     def _name_scores(self) -> dict[str, float]:
         """What names of the task give to the files that define them."""
-        found: dict[str, float] = {}
+        score_of_path: dict[str, float] = {}
         defined = self._reader.definitions(self._query.names) if self._query.names else {}
         for name in self._query.names:
             paths = sorted(set(defined.get(name, ())))
             for path in paths:
-                found[path] = found.get(path, 0.0) + 1 / len(paths)
-        return found
+                score_of_path[path] = score_of_path.get(path, 0.0) + 1 / len(paths)
+        return score_of_path
 
     def _history_scores(self) -> tuple[dict[str, float], dict[str, float]]:
         """What past commits with such messages touched; and the messages of a file taken as a text
@@ -727,11 +734,17 @@ class _Scores:
         history = self._reader.history
         if history is None or not history.times:
             return {}, {}
-        known = self._reader.postings.existing(path for some in history.files for path in some)
+        existing = self._reader.postings.existing(
+            path for paths_of_commit in history.files for path in paths_of_commit
+        )
         files: list[list[str]] = [
-            [path for path in some if path in known] for some in history.files
+            [path for path in paths_of_commit if path in existing]
+            for paths_of_commit in history.files
         ]
-        counted = [bool(some) and len(some) <= _COMMIT_FILES for some in files]
+        counted = [
+            bool(paths_of_commit) and len(paths_of_commit) <= _COMMIT_FILES
+            for paths_of_commit in files
+        ]
         number = sum(counted)
         if not number:
             return {}, {}
@@ -745,16 +758,18 @@ class _Scores:
         about: dict[str, dict[str, float]] = {}
         lengths: dict[str, float] = {}
         worth = [
-            0.5 ** (age / _MESSAGE_HALF_LIFE) / sqrt(len(some)) if one else 0.0
-            for age, some, one in zip(days, files, counted, strict=True)
+            0.5 ** (age / _MESSAGE_HALF_LIFE) / sqrt(len(paths_of_commit)) if one else 0.0
+            for age, paths_of_commit, one in zip(days, files, counted, strict=True)
         ]
-        for commit, some in enumerate(files):
-            for path in some if counted[commit] else ():
+        for commit, paths_of_commit in enumerate(files):
+            for path in paths_of_commit if counted[commit] else ():
                 lengths[path] = lengths.get(path, 0.0) + worth[commit] * history.lengths[commit][1]
-        found = history.find(self._query.weights)
+        hits_of_term = history.find(self._query.weights)
         idf: dict[str, float] = {}
         for term, weight in self._query.weights.items():
-            hits = [(commit, count) for commit, count in found.get(term, ()) if counted[commit]]
+            hits = [
+                (commit, count) for commit, count in hits_of_term.get(term, ()) if counted[commit]
+            ]
             if not hits:
                 continue
             idf[term] = _idf(number, len(hits))
@@ -810,13 +825,17 @@ class _Scores:
         strong = [path for path, value in strength.items() if value > _WEAK]
         best = sorted(strong, key=lambda path: (-round(strength[path], 9), path))[:_IMPORTED]
         importers = self._reader.importers(best)
-        known = self._reader.postings.existing(one for some in importers.values() for one in some)
-        found: dict[str, float] = {}
+        existing = self._reader.postings.existing(
+            importer for some in importers.values() for importer in some
+        )
+        score_of_path: dict[str, float] = {}
         for path in best:
-            those = sorted((known & set(importers.get(path, ()))) - {path})
-            for one in those:
-                found[one] = found.get(one, 0.0) + strength[path] / (len(those) + 1)
-        return found
+            those = sorted((existing & set(importers.get(path, ()))) - {path})
+            for importer in those:
+                score_of_path[importer] = score_of_path.get(importer, 0.0) + strength[path] / (
+                    len(those) + 1
+                )
+        return score_of_path
 
     def symbols(
         self, files: Sequence[RankedFile], shown: int, most: int
@@ -830,7 +849,7 @@ class _Scores:
         if not most:
             return ()
         callers = self._caller_scores()
-        given = (
+        weighted_signals = (
             ("words", _SYMBOL_WORDS, self.words),
             ("names", _SYMBOL_NAMES, self.names),
             ("pairs", _SYMBOL_PAIRS, self.pairs),
@@ -838,7 +857,7 @@ class _Scores:
         )
         signals = [
             (part, weight, some, max(some.values()))
-            for part, weight, some in given
+            for part, weight, some in weighted_signals
             if any(some.values())
         ]
         best = max(self._file_scores.values(), default=0.0)
@@ -849,37 +868,37 @@ class _Scores:
         for number, one in enumerate(files):
             first, places = places_of.get(one.path, (0, ()))
             of_file = _SYMBOL_FILE * (1 + max(self._file_scores[one.path] - best, -6) / 6)
-            for doc, at in enumerate(places, first):
+            for doc, index in enumerate(places, first):
                 parts = {
                     part: weight * values[doc] / top
                     for part, weight, values, top in signals
                     if doc in values
                 }
                 parts["file"] = of_file
-                known = sum(parts.values())
+                sum_of_parts = sum(parts.values())
                 parts_of.append(
                     (
                         one,
-                        at,
+                        index,
                         parts,
-                        known + _TOP_LEVEL + (_SYMBOL_CHANGED if one.path in changed else 0),
+                        sum_of_parts + _TOP_LEVEL + (_SYMBOL_CHANGED if one.path in changed else 0),
                     )
                 )
-                if number < shown and at:  # the first one is the module
-                    least.append(known + _CLASS)
+                if number < shown and index:  # the first one is the module
+                    least.append(sum_of_parts + _CLASS)
         # half a millionth: scores are rounded
         enough = nlargest(most, least)[-1] - 1e-6 if len(least) >= most else -10.0
-        chosen = [(one, at, parts) for one, at, parts, bound in parts_of if bound >= enough]
+        chosen = [(one, index, parts) for one, index, parts, bound in parts_of if bound >= enough]
         wanted: dict[str, list[int]] = {}
-        for one, at, _ in chosen:
-            wanted.setdefault(one.path, []).append(at)
+        for one, index, _ in chosen:
+            wanted.setdefault(one.path, []).append(index)
         rows = self._reader.symbols(wanted)
-        found = [
-            self._ranked_symbol(one, rows[one.path, at], parts)
-            for one, at, parts in chosen
-            if (one.path, at) in rows and rows[one.path, at].kind != "namespace"
+        ranked = [
+            self._ranked_symbol(one, rows[one.path, index], parts)
+            for one, index, parts in chosen
+            if (one.path, index) in rows and rows[one.path, index].kind != "namespace"
         ]
-        return tuple(sorted(found, key=lambda one: (-one.score, one.id, one.path)))
+        return tuple(sorted(ranked, key=lambda one: (-one.score, one.id, one.path)))
 
     def _ranked_symbol(
         self, file: RankedFile, row: SymbolRow, parts: dict[str, float]
@@ -908,7 +927,7 @@ class _Scores:
     def _caller_scores(self) -> dict[int, float]:
         """Document → what the best symbols that it names give to it."""
         best = sorted(
-            nlargest(_CALLED, self.words.items(), key=lambda one: (round(one[1], 9), -one[0]))
+            nlargest(_CALLED, self.words.items(), key=lambda pair: (round(pair[1], 9), -pair[0]))
         )
         if not best:
             return {}
@@ -937,7 +956,7 @@ class _Scores:
                 _all_docs(columns.values()).difference(self._path_of)
             ).keys()
         )
-        found: dict[int, float] = {}
+        scores: dict[int, float] = {}
         for name in sorted(strength):
             gain = strength[name] / max(len(defined.get(name, ())), 1)
             for term in terms[name]:
@@ -945,8 +964,8 @@ class _Scores:
                     continue
                 for doc, packed in zip(columns[term].docs, columns[term].fields, strict=True):
                     if packed >> FIELD_SHIFT == Field.BODY and doc in alive:
-                        found[doc] = found.get(doc, 0.0) + gain
-        return found
+                        scores[doc] = scores.get(doc, 0.0) + gain
+        return scores
 
 
 def _all_docs(columns: Iterable[Columns]) -> set[int]:
@@ -957,13 +976,13 @@ def _all_docs(columns: Iterable[Columns]) -> set[int]:
 def _positions(columns: Columns, wanted: Collection[int]) -> dict[int, set[int]]:
     """Document → where the term is in its source, of these documents."""
     counts = [one & FREQUENCY if one >> FIELD_SHIFT >= POSITIONED else 0 for one in columns.fields]
-    found: dict[int, set[int]] = {}
+    positions: dict[int, set[int]] = {}
     for doc, count, end in zip(columns.docs, counts, accumulate(counts), strict=True):
         if count and doc in wanted:
-            found.setdefault(doc, set()).update(columns.positions[end - count : end])
-    for places in found.values():
+            positions.setdefault(doc, set()).update(columns.positions[end - count : end])
+    for places in positions.values():
         places.discard(0)
-    return found
+    return positions
 
 
 def _idf(number: int, hits: int) -> float:

@@ -95,16 +95,16 @@ def update_recall(ws: Workspace) -> int:
     wanted = {package for _, _, packages in unread for package in packages}
     contained = _logged_items(ws, wanted)
     now = iso(ws.clock.now())
-    made: list[Comparison] = []
+    new_comparisons: list[Comparison] = []
     events: list[Event] = []
     for sha, parents, packages in unread:
         touched = touched_by(ws.repo, sha, parents) if contained.keys() & set(packages) else None
         for package in packages:
             items = contained.get(package)
             if items is None or touched is None:
-                made.append(Comparison(sha, package, now))
+                new_comparisons.append(Comparison(sha, package, now))
                 continue
-            made.append(compare(sha, package, now, touched, items))
+            new_comparisons.append(compare(sha, package, now, touched, items))
             body = {"result": "positive", "package": package, "commit": sha}
             about = {
                 row[1] for row in items if row[0] in ws.kinds and is_about(row[2], touched.files)
@@ -121,7 +121,7 @@ def update_recall(ws: Workspace) -> int:
             "INSERT INTO package_recall (sha, package, body) VALUES (?, ?, ?)",
             [
                 (one.sha, one.package, _to_json(one))
-                for one in made
+                for one in new_comparisons
                 if (one.sha, one.package) in new
             ],
         )
@@ -131,13 +131,13 @@ def update_recall(ws: Workspace) -> int:
 
 def _logged_items(ws: Workspace, wanted: Collection[str]) -> dict[str, Sequence[Sequence[Any]]]:
     """Return package → what it contained, of those that the package log still has."""
-    found: dict[str, Sequence[Sequence[Any]]] = {}
+    items_of_package: dict[str, Sequence[Sequence[Any]]] = {}
     for event in events_newest_first(ws.state):
-        if len(found) == len(wanted):
+        if len(items_of_package) == len(wanted):
             break  # the log may be 16 MB long
         if event.get("event") == ITEMS and event.get("package_id") in wanted:
-            found.setdefault(event["package_id"], event.get("items", ()))
-    return found
+            items_of_package.setdefault(event["package_id"], event.get("items", ()))
+    return items_of_package
 
 
 def _unread(db: Database) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
@@ -146,14 +146,18 @@ def _unread(db: Database) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...
     """
     if not db.has_table("package_recall"):
         return  # a store that can't be written has the tables of its last writer
-    known = {(sha, package) for sha, package in db.rows("SELECT sha, package FROM package_recall")}
+    pairs_read = {
+        (sha, package) for sha, package in db.rows("SELECT sha, package FROM package_recall")
+    }
     # case does not matter in the keys of trailers (git-interpret-trailers), nor in LIKE for ASCII
     sql = "SELECT sha, parents, trailers FROM commit_log WHERE trailers LIKE ? ORDER BY at, sha"
     for sha, parents, trailers in db.rows(sql, (f"%{TRAILER}%",)):
         named = (
             value.strip() for key, value in json.loads(trailers) if key.lower() == TRAILER.lower()
         )
-        packages = tuple(one for one in dict.fromkeys(named) if (sha, one) not in known)
+        packages = tuple(
+            package_id for package_id in dict.fromkeys(named) if (sha, package_id) not in pairs_read
+        )
         if packages:
             yield sha, tuple(parents.split()), packages
 
@@ -180,9 +184,10 @@ def touched_by(repo: Repository, sha: str, parents: Sequence[str]) -> Touched | 
         entry.path: read_source(content, entry.path)
         for entry, content in read_files(repo, entries, "objects")
     }
-    found = changed_symbols(repo, parents[0], sha, sources)
+    symbols_changed = changed_symbols(repo, parents[0], sha, sources)
     names = (
-        (path, name.partition(":")[2].removeprefix(f"{_module(path)}.")) for path, name in found
+        (path, name.partition(":")[2].removeprefix(f"{_module(path)}."))
+        for path, name in symbols_changed
     )
     return Touched(frozenset(files), frozenset(names))
 
@@ -195,7 +200,7 @@ def _module(path: str) -> str:
 
 
 def compare(
-    sha: str, package: str, at: str, touched: Touched, items: Sequence[Sequence[Any]]
+    sha: str, package: str, moment: str, touched: Touched, items: Sequence[Sequence[Any]]
 ) -> Comparison:
     """Compare one package with one commit. `items`: as in the event, (kind, ID, paths, retrievers).
     Pure.
@@ -204,7 +209,7 @@ def compare(
     names = {
         (path, str(name)) for kind, name, paths, _ in items if kind == "symbol" for path in paths
     }
-    found = sum(
+    symbols_shown = sum(
         any(p == path and i.endswith((f".{name}", f":{name}")) for p, i in names)
         for path, name in touched.symbols
     )
@@ -222,12 +227,12 @@ def compare(
     return Comparison(
         sha,
         package,
-        at,
+        moment,
         True,
         tuple(sorted(touched.files)),
         missing,
         len(touched.symbols),
-        found,
+        symbols_shown,
         uses,
     )
 
@@ -238,15 +243,15 @@ def is_about(paths: Sequence[str], files: Collection[str]) -> bool:
     return any(file in paths or file.startswith(folders) for file in files)
 
 
-def _to_json(one: Comparison) -> str:
-    sources = {name: list(use) for name, use in (one.sources or {}).items()}
+def _to_json(comparison: Comparison) -> str:
+    sources = {name: list(use) for name, use in (comparison.sources or {}).items()}
     facts = {
-        "at": one.at,
-        "known": one.known,
-        "files": one.files[:_LISTED],
-        "missing": one.missing[:_LISTED],
-        "symbols": one.symbols,
-        "symbols_found": one.symbols_found,
+        "at": comparison.at,
+        "known": comparison.known,
+        "files": comparison.files[:_LISTED],
+        "missing": comparison.missing[:_LISTED],
+        "symbols": comparison.symbols,
+        "symbols_found": comparison.symbols_found,
         "sources": sources,
     }
     return json.dumps(facts, sort_keys=True)
@@ -269,13 +274,13 @@ def comparisons(ws: Workspace) -> list[Comparison]:
             " LEFT JOIN commit_log c ON c.sha = p.sha"
         )
         rows = [(sha, package, json.loads(body), made) for sha, package, body, made in db.rows(sql)]
-    found: dict[str, Comparison] = {}
+    comparison_of_package: dict[str, Comparison] = {}
     # as they were made: an amended commit has the time of the first one
     for sha, package, facts, _ in sorted(
         rows, key=lambda row: (row[2]["at"], row[3], row[0]), reverse=True
     ):
         sources = {name: SourceUse(*use) for name, use in facts["sources"].items()}
-        found.setdefault(
+        comparison_of_package.setdefault(
             package,
             Comparison(
                 sha,
@@ -289,7 +294,7 @@ def comparisons(ws: Workspace) -> list[Comparison]:
                 sources,
             ),
         )
-    return list(found.values())
+    return list(comparison_of_package.values())
 
 
 def packages_since_commit(ws: Workspace) -> list[str]:
@@ -305,14 +310,18 @@ def packages_since_commit(ws: Workspace) -> list[str]:
     if len(out) != 2:
         return []
     commit, committed = out[0].decode("ascii"), iso(int(out[1]) * 1_000_000)
-    found: dict[str, None] = {}
+    ids: dict[str, None] = {}
     for event in events_newest_first(ws.state):
-        made = event.get("event") == "context_assembly" and event.get("knowledge_included")
-        if made and event.get("commit") == commit and event.get("worktree") == ws.state.graph.stem:
-            found[str(event["package_id"])] = None
-        if len(found) == _MOST_TRAILERS or event.get("created_at", committed) < committed:
+        is_package = event.get("event") == "context_assembly" and event.get("knowledge_included")
+        if (
+            is_package
+            and event.get("commit") == commit
+            and event.get("worktree") == ws.state.graph.stem
+        ):
+            ids[str(event["package_id"])] = None
+        if len(ids) == _MOST_TRAILERS or event.get("created_at", committed) < committed:
             break
-    return list(reversed(found))
+    return list(reversed(ids))
 
 
 Events = Iterable[Mapping[str, Any]]
@@ -322,37 +331,41 @@ def package_statistics(events: Events, since: str = "") -> dict[str, Any]:
     """Return the figures of the events from `since` (ISO 8601) on; `kl.stats/1` but for its schema.
     Pure.
     """
-    some = [one for one in events if str(one.get("created_at", "")) >= since]
-    made = [one for one in some if one.get("event") == "context_assembly"]
-    days = sorted(str(one["created_at"]) for one in made if one.get("created_at"))
+    recent = [event for event in events if str(event.get("created_at", "")) >= since]
+    packages = [event for event in recent if event.get("event") == "context_assembly"]
+    days = sorted(str(event["created_at"]) for event in packages if event.get("created_at"))
     kinds: Counter[str] = Counter()
-    for one in made:
-        kinds.update(one.get("artifacts", {}))
+    for event in packages:
+        kinds.update(event.get("artifacts", {}))
     budgets = [
-        100 * one["budget_used"] // one["budget_total"] for one in made if one.get("budget_total")
+        100 * event["budget_used"] // event["budget_total"]
+        for event in packages
+        if event.get("budget_total")
     ]
-    times = [int(one.get("assembly_ms", 0)) for one in made]
-    names = Counter(str(one.get("event")) for one in some)
+    times = [int(event.get("assembly_ms", 0)) for event in packages]
+    names = Counter(str(event.get("event")) for event in recent)
     return {
-        "packages": len(made),
+        "packages": len(packages),
         "first": days[0] if days else None,
         "last": days[-1] if days else None,
-        "sessions": len({one["session"] for one in made if one.get("session")}),
-        "agents": dict(sorted(Counter(one["agent"] for one in made if one.get("agent")).items())),
+        "sessions": len({event["session"] for event in packages if event.get("session")}),
+        "agents": dict(
+            sorted(Counter(event["agent"] for event in packages if event.get("agent")).items())
+        ),
         "hits": names["knowledge_hit"],
         "misses": names["knowledge_miss"],
         "session_starts": names["session_context"],
-        "cached": sum(one.get("cached") is True for one in made),
-        "retrieved": sum(int(one.get("knowledge_retrieved", 0)) for one in made),
-        "included": sum(int(one.get("knowledge_included", 0)) for one in made),
-        "memory_loaded": sum(int(one.get("memory_loaded", 0)) for one in made),
-        "memory_included": sum(int(one.get("memory_included", 0)) for one in made),
+        "cached": sum(event.get("cached") is True for event in packages),
+        "retrieved": sum(int(event.get("knowledge_retrieved", 0)) for event in packages),
+        "included": sum(int(event.get("knowledge_included", 0)) for event in packages),
+        "memory_loaded": sum(int(event.get("memory_loaded", 0)) for event in packages),
+        "memory_included": sum(int(event.get("memory_included", 0)) for event in packages),
         "kinds": dict(sorted(kinds.items())),
-        "characters": sum(int(one.get("context_chars", 0)) for one in made),
+        "characters": sum(int(event.get("context_chars", 0)) for event in packages),
         "budget_percent": round(sum(budgets) / len(budgets)) if budgets else None,
         "median_ms": round(median(times)) if times else None,
         "slowest_ms": max(times, default=None),
-        "sources": _sources(some),
+        "sources": _sources(recent),
     }
 
 
@@ -360,19 +373,19 @@ def _sources(events: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
     """Return retriever → how often it was asked, found nothing and failed, its results and
     milliseconds in all.
     """
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+    counts_of_source: dict[str, Counter[str]] = defaultdict(Counter)
     for event in events:
-        for one in event.get("sources", ()) if event.get("event") == "knowledge_lookup" else ():
-            status = str(one["status"])
+        for lookup in event.get("sources", ()) if event.get("event") == "knowledge_lookup" else ():
+            status = str(lookup["status"])
             failed = status.startswith("failed")
-            found[str(one["source"])].update(
+            counts_of_source[str(lookup["source"])].update(
                 asked=1,
-                results=int(one["results"]),
+                results=int(lookup["results"]),
                 empty=int(status == "empty"),
                 failed=int(failed),
-                ms=int(one["ms"]),
+                ms=int(lookup["ms"]),
             )
-    return {name: dict(found[name]) for name in sorted(found)}
+    return {name: dict(counts_of_source[name]) for name in sorted(counts_of_source)}
 
 
 def recall_statistics(compared: Sequence[Comparison]) -> dict[str, Any]:
@@ -382,20 +395,20 @@ def recall_statistics(compared: Sequence[Comparison]) -> dict[str, Any]:
     Sums, not means of packages: a commit that touches one file must not weigh as much as one that
     touches ten.
     """
-    known = [one for one in compared if one.known]
-    files = sum(len(one.files) for one in known)
-    symbols = sum(one.symbols for one in known)
+    known_comparisons = [comparison for comparison in compared if comparison.known]
+    files = sum(len(comparison.files) for comparison in known_comparisons)
+    symbols = sum(comparison.symbols for comparison in known_comparisons)
     sources: dict[str, Counter[str]] = defaultdict(Counter)
-    for one in known:
-        for name, use in (one.sources or {}).items():
+    for comparison in known_comparisons:
+        for name, use in (comparison.sources or {}).items():
             sources[name].update(items=use.items, touched=use.touched, files=use.files)
     return {
-        "packages": len(known),
-        "unknown": len(compared) - len(known),
+        "packages": len(known_comparisons),
+        "unknown": len(compared) - len(known_comparisons),
         "files": files,
-        "files_found": files - sum(len(one.missing) for one in known),
+        "files_found": files - sum(len(comparison.missing) for comparison in known_comparisons),
         "symbols": symbols,
-        "symbols_found": sum(one.symbols_found for one in known),
+        "symbols_found": sum(comparison.symbols_found for comparison in known_comparisons),
         "sources": {
             name: {
                 **{key: sources[name][key] for key in ("items", "touched", "files")},
@@ -412,17 +425,17 @@ _LEAST_ITEMS: Final = 20
 _BOUNDS: Final = (80, 120)
 
 
-def suggested_weights(found: Mapping[str, Any]) -> dict[str, int]:
-    """Return source → percent of its weight that its utility suggests. Pure; `found`: of
+def suggested_weights(statistics: Mapping[str, Any]) -> dict[str, int]:
+    """Return source → percent of its weight that its utility suggests. Pure; `statistics`: of
     `recall_statistics`.
 
     Half of what its utility is above or below that of all sources, within bounds. Nothing below ten
     packages, and nothing for sources that brought fewer than 20 items, nor for code, which is
     ranked by itself.
     """
-    sources = {name: one for name, one in found["sources"].items() if name != "code"}
+    sources = {name: one for name, one in statistics["sources"].items() if name != "code"}
     items, touched = (sum(one[key] for one in sources.values()) for key in ("items", "touched"))
-    if found["packages"] < _LEAST_PACKAGES or not items:
+    if statistics["packages"] < _LEAST_PACKAGES or not items:
         return {}
     mean = 100 * touched // items
     return {
@@ -441,28 +454,28 @@ def search_statistics(events: Events, since: str = "", most: int = 10) -> dict[s
     """Return the figures of searches from `since` on, by mode, and the queries with nothing found.
     Pure.
     """
-    some = [
-        one
-        for one in events
-        if one.get("event") == SEARCH and str(one.get("created_at", "")) >= since
+    searches = [
+        event
+        for event in events
+        if event.get("event") == SEARCH and str(event.get("created_at", "")) >= since
     ]
     modes = {}
-    for mode in sorted({str(one["mode"]) for one in some}):
-        own = [one for one in some if one["mode"] == mode]
-        scores = [float(one["mean_score"]) for one in own if one["results"]]
+    for mode in sorted({str(event["mode"]) for event in searches}):
+        own = [event for event in searches if event["mode"] == mode]
+        scores = [float(event["mean_score"]) for event in own if event["results"]]
         modes[mode] = {
             "searches": len(own),
-            "empty": sum(not one["results"] for one in own),
-            "results": round(sum(int(one["results"]) for one in own) / len(own), 1),
+            "empty": sum(not event["results"] for event in own),
+            "results": round(sum(int(event["results"]) for event in own) / len(own), 1),
             "mean_score": round(sum(scores) / len(scores), 3) if scores else None,
-            "median_ms": round(median(int(one["ms"]) for one in own)),
+            "median_ms": round(median(int(event["ms"]) for event in own)),
         }
     empty = Counter(
-        " ".join(str(one["query"]).lower().split()) for one in some if not one["results"]
+        " ".join(str(event["query"]).lower().split()) for event in searches if not event["results"]
     )
     listed = sorted(empty.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
     return {
-        "searches": len(some),
+        "searches": len(searches),
         "modes": modes,
         "nothing_found": [{"query": q, "times": n} for q, n in listed],
     }

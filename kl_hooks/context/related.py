@@ -99,8 +99,8 @@ def find_changes(ws: Workspace, span: str) -> Changes:
     """
     from kl_hooks.arch.content import WORKTREE, changed_range, require_repository
 
-    repo, found = require_repository(ws), changed_range(ws, span)
-    ends = [found.before, *([] if found.source == WORKTREE else [found.source])]
+    repo, span_range = require_repository(ws), changed_range(ws, span)
+    ends = [span_range.before, *([] if span_range.source == WORKTREE else [span_range.source])]
     out = git_in(
         repo,
         "-c",
@@ -127,7 +127,7 @@ def find_changes(ws: Workspace, span: str) -> Changes:
         if path.endswith(".py"):
             hunks = [[int(number or 1) for number in hunk] for hunk in _HUNK.findall(part)]
             names += _symbols_at(repo, ws.root / path, path, _BLOBS.search(part), hunks)
-    last = "HEAD" if found.source == WORKTREE else found.source
+    last = "HEAD" if span_range.source == WORKTREE else span_range.source
     log = (
         "log",
         "--no-merges",
@@ -137,10 +137,10 @@ def find_changes(ws: Workspace, span: str) -> Changes:
         "--format=%s",
     )
     subjects = (
-        git_in(repo, *log, f"{found.before}..{last}", "--").decode("utf-8", "replace").strip()
+        git_in(repo, *log, f"{span_range.before}..{last}", "--").decode("utf-8", "replace").strip()
     )
     new = sorted(
-        one for one in found.paths if one not in paths
+        one for one in span_range.paths if one not in paths
     )  # of the working tree, not added to the index yet
     return Changes(span, (*paths, *new), tuple(dict.fromkeys(names)), subjects)
 
@@ -163,7 +163,7 @@ def _symbols_at(
         texts[1] is None and blobs[2].strip("0") and file.is_file()
     ):  # git has no object of what was not added yet
         texts[1] = file.read_bytes()
-    found: dict[str, int] = {}
+    line_of_symbol: dict[str, int] = {}
     for side in (1, 0):  # as it is now comes first
         rows = scan_guarded(texts[side] or b"", path, "m")["symbols"]
         rows = [row for row in rows if not row[0].startswith(("namespace:", "field:"))]
@@ -173,30 +173,30 @@ def _symbols_at(
                 around = [(row[1], row[0]) for row in rows if row[1] <= line <= row[2]]
                 name = split_id(max(around)[1])[1].partition(".")[2] if around else ""
                 if name:
-                    found.setdefault(f"{path}:{name}", line)
-    return sorted(found, key=lambda name: found[name])
+                    line_of_symbol.setdefault(f"{path}:{name}", line)
+    return sorted(line_of_symbol, key=lambda name: line_of_symbol[name])
 
 
 def _changed_code(db: Database, changes: Changes) -> Iterator[Candidate]:
     """Yield the files and symbols that a range changes, then what uses these, then their tests."""
-    known = {path: symbols_in_file(db, path) for path in changes.paths}
+    symbols_of_path = {path: symbols_in_file(db, path) for path in changes.paths}
     reason = f"changed in {changes.span}"
     ids: dict[str, None] = {}
     for name in changes.names:
         path, _, own = name.rpartition(":")
-        for one in known.get(path, ()):
+        for symbol in symbols_of_path.get(path, ()):
             if (
-                split_id(one.id)[1].endswith(f".{own}")
-                and qualname(symbol_candidate(one, "")) == own
+                split_id(symbol.id)[1].endswith(f".{own}")
+                and qualname(symbol_candidate(symbol, "")) == own
             ):
-                ids[one.id] = None
-                yield symbol_candidate(one, reason)
-    for path, inside in known.items():
+                ids[symbol.id] = None
+                yield symbol_candidate(symbol, reason)
+    for path, inside in symbols_of_path.items():
         if inside or db.rows("SELECT 1 FROM files WHERE path = ?", (path,)):
             yield Candidate(f"file:{path}", "file", path, "", "", path, reasons=(reason,))
     users: dict[str, str] = {}
-    for changed, some in links.of_many(db, list(ids), incoming=True).items():
-        for link in some:
+    for changed, symbol_links in links.of_many(db, list(ids), incoming=True).items():
+        for link in symbol_links:
             if link.relation in _USES and link.source not in ids:
                 users.setdefault(link.source, changed)
     symbols = symbols_by_id(db, users)
@@ -204,13 +204,15 @@ def _changed_code(db: Database, changes: Changes) -> Iterator[Candidate]:
     for name in callers[:_USERS]:
         yield symbol_candidate(symbols[name], f"uses {split_id(users[name])[1]}, {reason}")
     tests = {
-        test: name for name, some in tests_calling(db, list(ids)).items() for test in sorted(some)
+        test: name
+        for name, symbol_links in tests_calling(db, list(ids)).items()
+        for test in sorted(symbol_links)
     }
     for test in list(tests)[:_USERS]:
         path, _, own = test.removeprefix("test:").partition("::")
-        for one in symbols_in_file(db, path):
-            if split_id(one.id)[1].endswith("." + own.replace("::", ".")):
-                yield symbol_candidate(one, f"a test of {split_id(tests[test])[1]}, {reason}")
+        for symbol in symbols_in_file(db, path):
+            if split_id(symbol.id)[1].endswith("." + own.replace("::", ".")):
+                yield symbol_candidate(symbol, f"a test of {split_id(tests[test])[1]}, {reason}")
 
 
 def _changed_records(ws: Workspace, changes: Changes) -> Iterator[Candidate]:
@@ -220,10 +222,12 @@ def _changed_records(ws: Workspace, changes: Changes) -> Iterator[Candidate]:
     from kl_hooks.records.retrieval import current_candidates
 
     if any(path.startswith(KNOWLEDGE_FOLDER) for path in changes.paths):
-        found = [one for one in list_records(ws, RecordFilter()) if one.path in changes.paths]
-        for made in current_candidates(ws, live_records(ws, found), len(found)):
+        changed = [one for one in list_records(ws, RecordFilter()) if one.path in changes.paths]
+        for candidate in current_candidates(ws, live_records(ws, changed), len(changed)):
             yield replace(
-                made, is_lasting=True, reasons=(*made.reasons, f"changed in {changes.span}")
+                candidate,
+                is_lasting=True,
+                reasons=(*candidate.reasons, f"changed in {changes.span}"),
             )
 
 
@@ -231,7 +235,7 @@ def add_related(
     ws: Workspace,
     request: Request,
     task: Task,
-    found: Gathered,
+    gathered: Gathered,
     clean: Callable[..., str],
     policy: Policy | None = None,
     changes: Changes | None = None,
@@ -242,11 +246,11 @@ def add_related(
     `clean` redacts; what `policy` hides gets no body. Without a graph nothing is added; a graph
     that can't be read lowers the coverage.
     """
-    coverage, lists = dict(found.coverage), dict(found.lists)
-    for one in request.scope:
-        if not (ws.root / one).exists():
+    coverage, lists = dict(gathered.coverage), dict(gathered.lists)
+    for scope_path in request.scope:
+        if not (ws.root / scope_path).exists():
             raise UsageProblem(
-                f"{one!r} is no file or folder here.",
+                f"{scope_path!r} is no file or folder here.",
                 place="--scope",
                 hint="Give a path from the repository's root.",
             )
@@ -266,7 +270,9 @@ def add_related(
                     lists["changed code"] = tuple(_changed_code(db, changes))
                 if request.weight == "high":
                     lists[NEIGHBORS] = tuple(_neighbors(db, lists))
-                lists = {name: rows for name, rows in lists.items() if rows or name in found.lists}
+                lists = {
+                    name: rows for name, rows in lists.items() if rows or name in gathered.lists
+                }
                 lists = _described(ws, db, _with_suspects(ws, db, lists, policy), clean, policy)
             elif request.pins:
                 lists["pins"] = tuple(_pinned(ws, None, request.pins))
@@ -287,7 +293,7 @@ def add_related(
         raise
     except (KlError, OSError) as problem:
         coverage["related code"] = f"failed: {one_line(str(problem), 160)}"
-    return replace(found, lists=lists, coverage=dict(sorted(coverage.items())))
+    return replace(gathered, lists=lists, coverage=dict(sorted(coverage.items())))
 
 
 def _in_scope(row: Candidate, scope: Sequence[str]) -> bool:
@@ -301,19 +307,19 @@ def _in_scope(row: Candidate, scope: Sequence[str]) -> bool:
 
 def _read_filters(texts: Sequence[str], kinds: Mapping[str, object]) -> _Filters:
     """Parse `tag=money`, `kind=decision`. UsageProblem for an unknown key or kind."""
-    found: dict[str, tuple[str, ...]] = {}
+    values_of_key: dict[str, tuple[str, ...]] = {}
     for text in texts:
         key, _, value = (part.strip() for part in text.partition("="))
         if key not in _FILTER_KEYS or not value:
             hint = f"Give KEY=VALUE with one of: {', '.join(_FILTER_KEYS)}. Such as tag=money."
             raise UsageProblem(f"{text[:60]!r} is no filter.", place="--filter", hint=hint)
         if key == "kind" and value not in kinds and value not in _OTHER_KINDS:
-            known = ", ".join([*_OTHER_KINDS, *kinds])
+            kind_names = ", ".join([*_OTHER_KINDS, *kinds])
             raise UsageProblem(
-                f"there is no kind {value[:60]!r}.", place="--filter", hint=f"Kinds: {known}."
+                f"there is no kind {value[:60]!r}.", place="--filter", hint=f"Kinds: {kind_names}."
             )
-        found[key] = (*found.get(key, ()), value)
-    return found
+        values_of_key[key] = (*values_of_key.get(key, ()), value)
+    return values_of_key
 
 
 def _matching_records(ws: Workspace, filters: _Filters) -> list[Candidate]:
@@ -331,14 +337,14 @@ def _matching_records(ws: Workspace, filters: _Filters) -> list[Candidate]:
     wanted = [
         RecordFilter(kinds, filters.get("status", ()), tag) for tag in filters.get("tag", ("",))
     ]
-    found = {record.id: record for one in wanted for record in list_records(ws, one)}
-    made = current_candidates(ws, live_records(ws, list(found.values())), _MOST_MATCHING)
+    record_by_id = {record.id: record for one in wanted for record in list_records(ws, one)}
+    matching = current_candidates(ws, live_records(ws, list(record_by_id.values())), _MOST_MATCHING)
     reason = "matches " + ", ".join(
         f"{key}={' or '.join(values)}" for key, values in filters.items()
     )
     return [
         replace(one, is_lasting=True, reasons=(*one.reasons, reason))
-        for one in made
+        for one in matching
         if _in_module(one, filters)
     ]
 
@@ -380,11 +386,11 @@ def _pinned(ws: Workspace, db: Database | None, pins: Sequence[str]) -> Iterator
     from kl_hooks.records.query import get_record
     from kl_hooks.records.retrieval import record_candidate
 
-    known = symbols_by_id(db, pins) if db is not None else {}
+    symbol_by_id = symbols_by_id(db, pins) if db is not None else {}
     for pin in pins:
         path = pin.removeprefix("file:").removeprefix("./")
-        if pin in known:
-            yield replace(symbol_candidate(known[pin], "pinned"), pinned=True)
+        if pin in symbol_by_id:
+            yield replace(symbol_candidate(symbol_by_id[pin], "pinned"), pinned=True)
         elif db is not None and db.rows("SELECT 1 FROM files WHERE path = ?", (path,)):
             yield Candidate(
                 f"file:{path}", "file", path, "", "", path, pinned=True, reasons=("pinned",)
@@ -398,8 +404,10 @@ def _pinned(ws: Workspace, db: Database | None, pins: Sequence[str]) -> Iterator
                     place="--pin",
                     hint="Give an ID or a path: kl knowledge list, kl graph search NAME.",
                 ) from None
-            made = record_candidate(ws, record)
-            yield replace(made, pinned=True, is_lasting=True, reasons=(*made.reasons, "pinned"))
+            candidate = record_candidate(ws, record)
+            yield replace(
+                candidate, pinned=True, is_lasting=True, reasons=(*candidate.reasons, "pinned")
+            )
 
 
 def _named_files(db: Database, task: Task) -> Iterator[Candidate]:
@@ -427,7 +435,7 @@ def _with_frames(
     executed (the list `executed`) by half of it; where no task named that test, and it failed
     lately, by a fifth.
     """
-    inside = [one for path, line in task.signals.frames for one in _symbol_at(db, path, line)]
+    inside = [symbol for path, line in task.signals.frames for symbol in _symbol_at(db, path, line)]
     tests = [f"test:{name.partition('[')[0]}" for name in task.signals.tests]
     if not inside and not tests and not executed:
         return list(code)
@@ -438,23 +446,25 @@ def _with_frames(
         link.target for some in links.of_many(db, tests, incoming=False).values() for link in some
     }
     for name in _targets(
-        db, sorted(functions | {one.id for one in inside if is_test_path(one.path)})
+        db, sorted(functions | {symbol.id for symbol in inside if is_test_path(symbol.path)})
     ):
         for key in [key for key in symbols if key[0] == name and not is_test_path(key[1])]:
             symbols[key] = _lifted(symbols[key], best // 3, "called by the failing test")
     for row in executed:
-        known = symbols.get((row.id, row.path), replace(row, score=0))
+        earlier_candidate = symbols.get((row.id, row.path), replace(row, score=0))
         # of several searches the scores are other numbers (`gather.combine`)
-        symbols[row.id, row.path] = _lifted(known, best * min(row.score, 5) // 10, row.reasons[0])
-    for place, one in enumerate(dict.fromkeys(reversed(inside))):
-        row = symbols.get((one.id, one.path), symbol_candidate(one, _FRAME_REASON))
-        gain = 0 if is_test_path(one.path) else best * 2 - place
-        symbols[one.id, one.path] = _lifted(row, gain, _FRAME_REASON)
+        symbols[row.id, row.path] = _lifted(
+            earlier_candidate, best * min(row.score, 5) // 10, row.reasons[0]
+        )
+    for place, symbol in enumerate(dict.fromkeys(reversed(inside))):
+        row = symbols.get((symbol.id, symbol.path), symbol_candidate(symbol, _FRAME_REASON))
+        gain = 0 if is_test_path(symbol.path) else best * 2 - place
+        symbols[symbol.id, symbol.path] = _lifted(row, gain, _FRAME_REASON)
     shown = {row.path for row in files}
-    more = dict.fromkeys(one.path for one in inside if one.path not in shown)
+    further_files = dict.fromkeys(symbol.path for symbol in inside if symbol.path not in shown)
     files += [
         Candidate(f"file:{path}", "file", path, "", "", path, score=1, reasons=(_FRAME_REASON,))
-        for path in more
+        for path in further_files
     ]
     return [*files, *sorted(symbols.values(), key=lambda row: (is_test_path(row.path), -row.score))]
 
@@ -485,12 +495,12 @@ def _symbol_at(db: Database, path: str, line: int) -> list[Symbol]:
     """Return the innermost symbol around a line, of the one file that a path (of any machine)
     means; or nothing.
     """
-    known = file_here(db, path)
+    file_path = file_here(db, path)
     around = (
         "path = ? AND line <= ? AND end_line >= ? AND id NOT LIKE 'test:%' AND id NOT LIKE"
         " 'namespace:%'"
     )
-    return select_symbols(db, around, (known, line, line))[-1:]
+    return select_symbols(db, around, (file_path, line, line))[-1:]
 
 
 def _neighbors(db: Database, lists: Mapping[str, Sequence[Candidate]]) -> Iterator[Candidate]:
@@ -499,12 +509,12 @@ def _neighbors(db: Database, lists: Mapping[str, Sequence[Candidate]]) -> Iterat
     seeds = [one.candidate.id for one in near_code(code_of(lists))[0].symbols[:SEEDS]]
     ids: dict[str, None] = {}
     for incoming in (True, False):
-        for some in links.of_many(db, seeds, incoming=incoming).values():
-            near = (link for link in some if link.relation in _NEIGHBOR_RELATIONS)
+        for near_links in links.of_many(db, seeds, incoming=incoming).values():
+            near = (link for link in near_links if link.relation in _NEIGHBOR_RELATIONS)
             ids |= dict.fromkeys(link.source if incoming else link.target for link in near)
-    known = symbols_by_id(db, [one for one in ids if one not in seeds])
-    for one in [name for name in ids if name in known][:_NEIGHBORS]:
-        yield symbol_candidate(known[one], "one link from a symbol near the task")
+    symbol_by_id = symbols_by_id(db, [one for one in ids if one not in seeds])
+    for one in [name for name in ids if name in symbol_by_id][:_NEIGHBORS]:
+        yield symbol_candidate(symbol_by_id[one], "one link from a symbol near the task")
 
 
 def _with_suspects(
@@ -523,10 +533,10 @@ def _with_suspects(
     from kl_hooks.proof.failures import changed_since_pass
 
     changed = changed_since_pass(ws, failing[:_SUSPECTS])
-    known = symbols_by_id(db, sorted(set().union(*changed.values())))
+    symbol_by_id = symbols_by_id(db, sorted(set().union(*changed.values())))
     code = {
         name: symbol_candidate(one, "changed since a failing test passed")
-        for name, one in known.items()
+        for name, one in symbol_by_id.items()
     }
     code = {
         name: one
@@ -563,16 +573,16 @@ def _described(
     source = [one for one in symbols if not is_test_path(one.path)][:_WITH_TESTS]
     files = [one for one in files if not is_test_path(one.path)][: _WITH_TESTS // 2]
     symbols = symbols[:_WITH_TESTS]
-    known = symbols_by_id(db, [one.id for one in symbols])
+    symbol_by_id = symbols_by_id(db, [one.id for one in symbols])
     # no class: its body is mostly methods that are listed anyway, and 40 lines of it end in a
     # docstring
     callables = [
         one.id
         for one in symbols
-        if one.id in known and split_id(one.id)[0] in ("function", "method")
+        if one.id in symbol_by_id and split_id(one.id)[0] in ("function", "method")
     ]
     bodies = {
-        name: clean(_body(ws, known[name]), language_of(known[name].path))
+        name: clean(_body(ws, symbol_by_id[name]), language_of(symbol_by_id[name].path))
         for name in callables[:_WITH_BODY]
     }
     tests, executing, assumed = _tests_of(ws, db, source, files)

@@ -132,14 +132,14 @@ def find_tasks(repo: Repository, last: int, most: int, seed: int) -> list[Task]:
     """
     commits = touched_files(repo, ancestors(repo, last), (".py",))
     order = random.Random(seed).sample(commits, len(commits))
-    found: list[Task] = []
+    tasks: list[Task] = []
     for commit in order:
         task = _task(repo, commit)
         if task is not None:
-            found.append(task)
-        if len(found) == most:
+            tasks.append(task)
+        if len(tasks) == most:
             break
-    return found
+    return tasks
 
 
 def _task(repo: Repository, commit: TouchedFiles) -> Task | None:
@@ -182,32 +182,34 @@ class MemoryCode:
 
     def symbols(self, places: Mapping[str, Collection[int]]) -> dict[tuple[str, int], SymbolRow]:
         """As `CodeReader.symbols`."""
-        found: dict[tuple[str, int], SymbolRow] = {}
+        row_of: dict[tuple[str, int], SymbolRow] = {}
         for path, wanted in places.items():
             rows = self.files[path].symbols
             start = len(rows[0].id.partition(":")[2]) + 1 if rows else 0
-            for at in (one for one in wanted if one < len(rows)):
-                found[path, at] = rows[at]._replace(qualname=rows[at].id.partition(":")[2][start:])
-        return found
+            for index in (wanted_index for wanted_index in wanted if wanted_index < len(rows)):
+                row_of[path, index] = rows[index]._replace(
+                    qualname=rows[index].id.partition(":")[2][start:]
+                )
+        return row_of
 
     def definitions(self, names: Collection[str]) -> dict[str, list[str]]:
         """As `CodeReader.definitions`."""
-        found: dict[str, list[str]] = {}
-        for path, one in self.files.items():
-            for row in one.symbols:
+        paths_of_name: dict[str, list[str]] = {}
+        for path, source in self.files.items():
+            for row in source.symbols:
                 name = row.id.rpartition(".")[2]
                 if name in names and row.kind not in _UNRANKED:
-                    found.setdefault(name, []).append(path)
-        return found
+                    paths_of_name.setdefault(name, []).append(path)
+        return paths_of_name
 
     def importers(self, paths: Collection[str]) -> dict[str, set[str]]:
         """As `CodeReader.importers`."""
         if self._importers is None:
             self._importers = {}
-            facts = {path: {"imports": one.imports} for path, one in self.files.items()}
+            facts = {path: {"imports": source.imports} for path, source in self.files.items()}
             modules = ModuleIndex(module_names(list(facts), imported_names(facts.values())))
-            for path, one in self.files.items():
-                for link in file_links(path, one.imports, modules):
+            for path, source in self.files.items():
+                for link in file_links(path, source.imports, modules):
                     self._importers.setdefault(
                         modules.path_of(link.target.partition(":")[2]), set()
                     ).add(path)
@@ -259,10 +261,10 @@ class Replay:
     def _history(self, rev: str) -> MemoryHistory:
         shas = ancestors(self._repo, 6000, rev)
         missing = [sha for sha in shas if sha not in self._commits]
-        for one in touched_files(self._repo, missing, (".py",)):
-            changes = tuple(Change(*change) for change in one.changes)
-            self._commits[one.sha] = PastCommit(
-                one.sha, one.time, message_terms(one.message), changes
+        for commit in touched_files(self._repo, missing, (".py",)):
+            changes = tuple(Change(*change) for change in commit.changes)
+            self._commits[commit.sha] = PastCommit(
+                commit.sha, commit.time, message_terms(commit.message), changes
             )
         return MemoryHistory([self._commits[sha] for sha in shas if sha in self._commits])
 
@@ -281,8 +283,8 @@ def changed_symbols(
     """(path, ID) of the innermost functions, methods and classes of the parent's files that hold a
     changed line.
     """
-    found: set[tuple[str, str]] = set()
-    for path, one in sorted(sources.items()):
+    changed: set[tuple[str, str]] = set()
+    for path, source in sorted(sources.items()):
         out = git_in(
             repo,
             "diff",
@@ -300,11 +302,11 @@ def changed_symbols(
             for line in range(first, first + max(int(count or 1), 1)):
                 around = [
                     (row.line, row.id)
-                    for row, end in zip(one.symbols, one.ends, strict=True)
+                    for row, end in zip(source.symbols, source.ends, strict=True)
                     if row.line <= line <= end and row.kind not in _UNRANKED
                 ]
-                found |= {(path, max(around)[1])} if around else set()
-    return frozenset(found)
+                changed |= {(path, max(around)[1])} if around else set()
+    return frozenset(changed)
 
 
 def read_source(content: bytes, path: str) -> Source:
@@ -376,8 +378,10 @@ def _bm25_files(code: MemoryCode, text: str) -> CodeRanking:
 
 
 def _bm25_symbols(code: MemoryCode, text: str) -> CodeRanking:
-    keys = [(path, place) for path, one in code.files.items() for place, _ in one.docs]
-    scores = _bm25([counts for one in code.files.values() for _, counts in one.docs], _asked(text))
+    keys = [(path, place) for path, element in code.files.items() for place, _ in element.docs]
+    scores = _bm25(
+        [counts for element in code.files.values() for _, counts in element.docs], _asked(text)
+    )
     of_file: dict[str, list[float]] = {}
     symbols: list[RankedSymbol] = []
     for (path, place), score in zip(keys, scores, strict=True):
@@ -390,27 +394,30 @@ def _bm25_symbols(code: MemoryCode, text: str) -> CodeRanking:
                 )
     best = {path: sum(sorted(some, reverse=True)[:3]) for path, some in of_file.items()}
     return CodeRanking(
-        _files_ranking(best), tuple(sorted(symbols, key=lambda one: (-one.score, one.id, one.path)))
+        _files_ranking(best),
+        tuple(sorted(symbols, key=lambda element: (-element.score, element.id, element.path))),
     )
 
 
 def _bm25_history(code: MemoryCode, text: str) -> CodeRanking:
     history = code.history
     assert history is not None
-    found = history.find(tuple(read_query(text).weights))
+    hits_of_term = history.find(tuple(read_query(text).weights))
     sizes = [whole for whole, _ in history.lengths]
     mean = sum(sizes) / len(sizes) if sizes else 1.0
     scores: dict[int, float] = {}
-    for hits in found.values():
+    for hits in hits_of_term.values():
         idf = log(1 + (len(sizes) - len(hits) + 0.5) / (len(hits) + 0.5))
         for commit, count in hits:
             gain = idf * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * sizes[commit] / mean))
             scores[commit] = scores.get(commit, 0.0) + gain
     of_file: dict[str, float] = {}
-    for commit in sorted(scores, key=lambda one: (-round(scores[one], 9), one))[:50]:
-        known = [path for path in history.files[commit] if path in code.files]
-        for path in known:
-            of_file[path] = of_file.get(path, 0.0) + scores[commit] / len(known)
+    for commit in sorted(scores, key=lambda commit_id: (-round(scores[commit_id], 9), commit_id))[
+        :50
+    ]:
+        known_paths = [path for path in history.files[commit] if path in code.files]
+        for path in known_paths:
+            of_file[path] = of_file.get(path, 0.0) + scores[commit] / len(known_paths)
     return CodeRanking(_files_ranking(of_file))
 
 
@@ -420,28 +427,30 @@ def _fused(rankings: Iterable[CodeRanking]) -> CodeRanking:
     symbols: tuple[RankedSymbol, ...] = ()
     for ranking in rankings:
         symbols = symbols or ranking.symbols
-        for place, one in enumerate(ranking.files, 1):
-            scores[one.path] = scores.get(one.path, 0.0) + 1 / (_RRF + place)
+        for place, file in enumerate(ranking.files, 1):
+            scores[file.path] = scores.get(file.path, 0.0) + 1 / (_RRF + place)
     return CodeRanking(_files_ranking(scores), symbols)
 
 
 def _result(
     ranking: CodeRanking, task: Task, gold: frozenset[str], code: MemoryCode, method: str
 ) -> Result:
-    paths = [one.path for one in ranking.files]
+    paths = [file.path for file in ranking.files]
     recall = {most: len(task.files.intersection(paths[:most])) / len(task.files) for most in PLACES}
     first = next((place for place, path in enumerate(paths, 1) if path in task.files), 0)
     symbols = (
-        len(gold.intersection(one.id for one in ranking.symbols[:10])) / len(gold) if gold else 0.0
+        len(gold.intersection(file.id for file in ranking.symbols[:10])) / len(gold)
+        if gold
+        else 0.0
     )
     delivered = {}
     for budget in BUDGETS:
-        found = (
+        shown = (
             _package(ranking, task.text, budget)
             if method == KL
             else _signatures(ranking, code, budget * 4)
         )
-        files, ids = map(set, found)
+        files, ids = map(set, shown)
         delivered[budget] = (
             len(task.files & files) / len(task.files),
             len(gold & ids) / len(gold) if gold else 0.0,
@@ -452,12 +461,12 @@ def _result(
 def _package(ranking: CodeRanking, text: str, budget: int) -> tuple[list[str], list[str]]:
     """The files and the IDs of the symbols that a package of so many tokens shows."""
     candidates = {"code": tuple(code_candidates(ranking, ROWS))}
-    made = assemble(
+    package = assemble(
         PackageTask(text, read_signals(text)),
         Gathered(candidates, {}, {"code": "ok"}),
         Request(text, f"{budget}tok"),
     )
-    code = [item.candidate for item in made.items if item.candidate.kind in CODE]
+    code = [item.candidate for item in package.items if item.candidate.kind in CODE]
     return [one.path for one in code], [one.id for one in code]
 
 
@@ -471,19 +480,19 @@ def _signatures(
     paths: list[str] = []
     ids: list[str] = []
     left = characters
-    for one in ranking.files:
-        rows = {row.id: row for row in code.files[one.path].symbols}
+    for file in ranking.files:
+        rows = {row.id: row for row in code.files[file.path].symbols}
         chosen = (
-            by_file.get(one.path) or [row.id for row in rows.values() if row.kind not in _UNRANKED]
+            by_file.get(file.path) or [row.id for row in rows.values() if row.kind not in _UNRANKED]
         )[:_SIGNATURES]
         for line, identifier in [
-            (one.path, ""),
+            (file.path, ""),
             *((f"  {rows[each].signature}", each) for each in chosen),
         ]:
             if len(line) + 1 > left:
                 return paths, ids
             left -= len(line) + 1
-            (ids if identifier else paths).append(identifier or one.path)
+            (ids if identifier else paths).append(identifier or file.path)
     return paths, ids
 
 
@@ -525,8 +534,8 @@ def mean(done: Sequence[Replayed], method: str) -> Mean:
 
 
 def _mean(values: Iterable[float]) -> float:
-    some = list(values)
-    return sum(some) / len(some) if some else 0.0
+    numbers = list(values)
+    return sum(numbers) / len(numbers) if numbers else 0.0
 
 
 def difference(
@@ -555,11 +564,11 @@ def losses(done: Sequence[Replayed]) -> list[Replayed]:
     """The tasks of which kl context misses a file among its first ten, those that a baseline finds
     first.
     """
-    missed = [one for one in done if one.missing]
+    missed = [replayed for replayed in done if replayed.missing]
 
-    def order(one: Replayed) -> tuple[float, str]:
-        best = max(one.results[method].recall[10] for method in METHODS if method != KL)
-        return one.results[KL].recall[10] - best, one.task.sha
+    def order(replayed: Replayed) -> tuple[float, str]:
+        best = max(replayed.results[method].recall[10] for method in METHODS if method != KL)
+        return replayed.results[KL].recall[10] - best, replayed.task.sha
 
     return sorted(missed, key=order)
 
@@ -620,9 +629,9 @@ def report_lines(done: list[Replayed], seed: int) -> Iterator[str]:
         " parent is searched."
     )
     yield ""
-    for title, some in _groups(done):
-        if some:
-            yield from _table(title, some)
+    for title, group in _groups(done):
+        if group:
+            yield from _table(title, group)
     yield from _LEGEND
     yield ""
     if len(done) < _ENOUGH:
@@ -638,18 +647,18 @@ def report_lines(done: list[Replayed], seed: int) -> Iterator[str]:
         f"A changed file is not among the first ten of kl context in {len(lost)} of"
         f" {counted(len(done), 'task')}"
     )
-    for one in lost[:_LOSSES]:
-        missing = ", ".join(sorted(one.missing))
+    for replayed in lost[:_LOSSES]:
+        missing = ", ".join(sorted(replayed.missing))
         yield (
-            f"  {one.repository} {one.task.sha[:10]} {one_line(one.task.text, 60)}:"
+            f"  {replayed.repository} {replayed.task.sha[:10]} {one_line(replayed.task.text, 60)}:"
             f" {safe_text(missing)}"
         )
     if len(lost) > _LOSSES:
         yield f"  … and {len(lost) - _LOSSES} more: --format json"
 
 
-def _table(title: str, some: list[Replayed]) -> Iterator[str]:
-    yield f"{_TITLES[title]}: {counted(len(some), 'task')}"
+def _table(title: str, tasks: list[Replayed]) -> Iterator[str]:
+    yield f"{_TITLES[title]}: {counted(len(tasks), 'task')}"
     budgets = "".join(f"{f'{budget:,} tokens':>16}" for budget in BUDGETS)
     yield (
         f"  {'percent found':16}{'files among the first':^24}{'symbols':>9}  files and symbols in a"
@@ -657,12 +666,12 @@ def _table(title: str, some: list[Replayed]) -> Iterator[str]:
     )
     yield f"  {'':16}" + "".join(f"{place:8}" for place in PLACES) + f"{'first 10':>9}{budgets}"
     for method in METHODS:
-        found = mean(some, method)
-        numbers = "".join(f"{value:8.1%}" for value in found.recall.values())
+        figures = mean(tasks, method)
+        numbers = "".join(f"{value:8.1%}" for value in figures.recall.values())
         texts = "".join(
-            f"{files:9.1%}{symbols:7.1%}" for files, symbols in found.delivered.values()
+            f"{files:9.1%}{symbols:7.1%}" for files, symbols in figures.delivered.values()
         )
-        yield f"  {_ROWS[method]:16}{numbers}{found.symbols:9.1%}{texts}"
+        yield f"  {_ROWS[method]:16}{numbers}{figures.symbols:9.1%}{texts}"
     yield ""
 
 

@@ -90,14 +90,14 @@ Token = tuple[str, str]
 """(`word`, `name` or `path`, the text): what one piece of the task is."""
 
 
-def read_signals(text: str, known: Collection[str] = ()) -> Signals:
+def read_signals(text: str, known_names: Collection[str] = ()) -> Signals:
     """The signals of `text`, in its order, each once. Empty text gives empty signals.
 
     A capitalised word such as `Fix` is a name only if it looks like code (an inner capital, a
-    digit, `_`, a dot, in backticks) or is in `known`: the start of a sentence is no symbol.
+    digit, `_`, a dot, in backticks) or is in `known_names`: the start of a sentence is no symbol.
     """
     text = _WARNINGS.sub("", text[:MOST_TEXT])
-    tokens = list(_tokens(without_report(text), known))
+    tokens = list(_tokens(without_report(text), known_names))
     words = [value.lower() for sort, value in tokens if sort == "word"]
     return Signals(
         keywords=_first(MOST_KEYWORDS, (w for w in words if len(w) > 2 and w not in _STOP_WORDS)),
@@ -161,50 +161,50 @@ def _frames(text: str) -> tuple[tuple[str, int], ...]:
     """The frames of all failures; of chained exceptions those of the first, which is the cause,
     come last.
     """
-    found: list[tuple[str, int]] = []
+    frames: list[tuple[str, int]] = []
     for failure in _TITLE_LINE.split(text):
         for part in reversed(_CHAINED.split(failure)):
-            found += [
-                ((one[1] or one[3]).replace("\\", "/"), int(one[2] or one[4]))
-                for one in _FRAME.finditer(part)
+            frames += [
+                ((frame[1] or frame[3]).replace("\\", "/"), int(frame[2] or frame[4]))
+                for frame in _FRAME.finditer(part)
             ]
-    return tuple(found[-MOST_FRAMES:])
+    return tuple(frames[-MOST_FRAMES:])
 
 
 def _first(most: int, values: Iterator[str]) -> tuple[str, ...]:
     return tuple(list(dict.fromkeys(values))[:most])
 
 
-def _tokens(text: str, known: Collection[str]) -> Iterator[Token]:
+def _tokens(text: str, known_names: Collection[str]) -> Iterator[Token]:
     for match in _CHUNK.finditer(text):
         bare = (match[1] or "").strip().removesuffix("()")
         if match[1] is None:
-            yield from _chunk(match[0], known)
+            yield from _chunk(match[0], known_names)
         elif all(part.isidentifier() for part in bare.split(".")) and _as_path(bare) is None:
             yield "name", bare  # alone in backticks it is code, however it is spelled
         else:
             for inner in _CHUNK.finditer(match[1]):
-                yield from _chunk(inner[0], known)
+                yield from _chunk(inner[0], known_names)
 
 
-def _chunk(chunk: str, known: Collection[str]) -> Iterator[Token]:
+def _chunk(chunk: str, known_names: Collection[str]) -> Iterator[Token]:
     if not _URL.match(chunk):
         # the slash at the end is the only sign of a folder, and strip() removes it
-        yield from _plain(chunk.strip(".:-~/\\") + ("/" if chunk[-1:] == "/" else ""), known)
+        yield from _plain(chunk.strip(".:-~/\\") + ("/" if chunk[-1:] == "/" else ""), known_names)
 
 
-def _plain(chunk: str, known: Collection[str]) -> Iterator[Token]:
+def _plain(chunk: str, known_names: Collection[str]) -> Iterator[Token]:
     place, *inside = chunk.split("::")
     path = _as_path(place.partition(":")[0])
     if path is not None:
         yield "path", path
         for part in inside:
-            yield from _plain(part, known)
+            yield from _plain(part, known_names)
     elif _is_dotted(chunk):
         yield "name", chunk
     else:
         for word in filter(None, _SPLIT.split(chunk)):
-            yield ("name" if looks_like_code(word) or word in known else "word"), word
+            yield ("name" if looks_like_code(word) or word in known_names else "word"), word
 
 
 def looks_like_code(word: str) -> bool:
@@ -234,15 +234,15 @@ def _as_path(chunk: str) -> str | None:
     if ending is None:
         return path if path.endswith("/") and any(c.isalnum() for c in path) else None
     # `.py` alone names no file; digits behind a dot are a version or a number
-    known = ending[1].lower() in _FILE_ENDINGS and path != ending[0]
-    return path if known or ("/" in path and not ending[1].isdigit()) else None
+    has_known_ending = ending[1].lower() in _FILE_ENDINGS and path != ending[0]
+    return path if has_known_ending or ("/" in path and not ending[1].isdigit()) else None
 
 
 def _failures(tokens: list[Token]) -> Iterator[str]:
     """Each failure word with the code name right before and right after it."""
-    for at, (sort, value) in enumerate(tokens):
+    for position, (sort, value) in enumerate(tokens):
         if sort == "word" and value.lower() in _FAILURE_WORDS:
-            around = tokens[max(at - 1, 0) : at + 2]
+            around = tokens[max(position - 1, 0) : position + 2]
             yield " ".join(
                 v.lower() if v is value else v for s, v in around if s == "name" or v is value
             )

@@ -31,7 +31,7 @@ def test_the_start_of_a_sentence_is_no_symbol() -> None:
 
 
 def test_a_capitalised_word_that_is_known_is_a_symbol() -> None:
-    read = read_signals("Fix Cart and Fix", known={"Cart", "fix"})
+    read = read_signals("Fix Cart and Fix", known_names={"Cart", "fix"})
     assert read.symbols == ("Cart",)
     assert read.keywords == ("fix",)
 
