@@ -300,14 +300,8 @@ def violations(
             manifest, sight.index if sight else None, lambda: whole() if whole else links, modules
         )
     for edge in forbidden:
-        matching = [
-            exception_or_violation
-            for exception_or_violation in manifest.exceptions
-            if is_excepted(exception_or_violation, edge)
-        ]
-        if any(
-            not is_expired(exception_or_violation, today) for exception_or_violation in matching
-        ):
+        matching = [exception for exception in manifest.exceptions if is_excepted(exception, edge)]
+        if any(not is_expired(exception, today) for exception in matching):
             continue
         close = sight if closely is None or (edge.link.path, edge.link.line) in closely else None
         way = _expired_way(manifest, matching[0]) if matching else ways.out(edge, close)

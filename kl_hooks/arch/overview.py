@@ -407,9 +407,7 @@ def _file(checked: CheckedWorktree, path: str) -> dict[str, Any]:
         "may_depend_on": list(layer.may_depend_on) if layer else [],
         "line": f"{checked.manifest.path}:{layer.line}" if layer else checked.manifest.path,
         "decision": layer.decision if layer else "",
-        "problem": next(
-            (str(owner_layer) for owner_layer in survey.unread if owner_layer.path == path), ""
-        ),
+        "problem": next((str(problem) for problem in survey.unread if problem.path == path), ""),
         "imports": [row for edge, row in across if edge.link.path == path],
         "imported_by": [row for edge, row in across if edge.imported == plain_name(mapped.module)],
     }

@@ -159,10 +159,10 @@ def _add_utility(
     """
     ids = sorted(
         {
-            record_id.id
+            candidate.id
             for rows in lists.values()
-            for record_id in rows
-            if record_id.kind in ws.kinds
+            for candidate in rows
+            if candidate.kind in ws.kinds
         }
     )
     from kl_hooks.records.events import events_by_record
@@ -180,7 +180,7 @@ def _add_utility(
         for record_id, some in results.items()
     }
     return {
-        name: tuple(_with_utility(record_id, helped.get(record_id.id, 0)) for record_id in rows)
+        name: tuple(_with_utility(candidate, helped.get(candidate.id, 0)) for candidate in rows)
         for name, rows in lists.items()
     }
 

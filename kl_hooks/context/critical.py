@@ -170,7 +170,7 @@ def critical(ws: Workspace, asked: CriticalRequest) -> list[FilledSection]:
         if hidden:
             from kl_hooks.context.policy import conceal
 
-            shown = [conceal(record) for record in shown]
+            shown = [conceal(candidate) for candidate in shown]
         sections.append(FilledSection(section, list(shown), len(live) - len(shown)))
     return sections
 

@@ -439,7 +439,7 @@ def _result(
     recall = {most: len(task.files.intersection(paths[:most])) / len(task.files) for most in PLACES}
     first = next((place for place, path in enumerate(paths, 1) if path in task.files), 0)
     symbols = (
-        len(gold.intersection(file.id for file in ranking.symbols[:10])) / len(gold)
+        len(gold.intersection(symbol.id for symbol in ranking.symbols[:10])) / len(gold)
         if gold
         else 0.0
     )

@@ -299,7 +299,7 @@ def _sources(ws: Workspace, entries: Iterable[FileEntry]) -> dict[str, _Source]:
     }
     # pending, failed and archived ones have a text, and are not found
     ready: dict[str, str] = dict(select_rows(ws, _INDEXED_RECORDS))
-    for added in (entry for entry in added_texts(ws) if entry.id in ready):
+    for added in (added_text for added_text in added_texts(ws) if added_text.id in ready):
         chunking = (
             collections_by_name[added.collection].chunking
             if added.collection in collections_by_name
@@ -308,17 +308,17 @@ def _sources(ws: Workspace, entries: Iterable[FileEntry]) -> dict[str, _Source]:
         sources[added.id] = _Source(
             added.checksum, added.collection, added.stored_name, chunking, ready[added.id]
         )
-    if any(entry.how.strategy == _SEMANTIC for entry in sources.values()):
+    if any(source.how.strategy == _SEMANTIC for source in sources.values()):
         # another model, or the first one, cuts in another way
         with suppress(EnvironmentProblem):
             model = embedder_of(ws)
             sources = {
                 name: (
-                    entry._replace(model=f" {model.name} {model.version}")
-                    if entry.how.strategy == _SEMANTIC
-                    else entry
+                    source._replace(model=f" {model.name} {model.version}")
+                    if source.how.strategy == _SEMANTIC
+                    else source
                 )
-                for name, entry in sources.items()
+                for name, source in sources.items()
             }
     return sources
 
@@ -500,8 +500,8 @@ def visible_documents(
     from kl_hooks.records.query import get_records
 
     records = {
-        document.id: document
-        for document in get_records(
+        record.id: record
+        for record in get_records(
             ws,
             [
                 document

@@ -45,8 +45,8 @@ def find_near(
     named are removed one day. EnvironmentProblem where there is no model, or it fails.
     """
     by_record = {
-        f"record:{chunk.id}:{crc32(_record_text(chunk).encode('utf-8', 'replace')):08x}": chunk
-        for chunk in records
+        f"record:{record.id}:{crc32(_record_text(record).encode('utf-8', 'replace')):08x}": record
+        for record in records
     }
     _embed_missing(ws, by_record, progress)
     with ws.store.reading("graph") as db:
@@ -156,15 +156,19 @@ def add_pages_near(
     cosine that most texts reach, `LEAST`, and 100 that of equal ones. `least`: percent below which
     it is omitted.
     """
-    line_by_path = {source.page.path: source for source in page_lines}
+    line_by_path = {page_line.page.path: page_line for page_line in page_lines}
     sync_documents(ws)
     with ws.store.reading("graph") as db:
-        pages = {source.path: source for source in all_pages(db) if source.path != page.path}
-    documents = [source for source in visible_documents(ws, None, may) if source in pages]
+        pages = {
+            other_page.path: other_page
+            for other_page in all_pages(db)
+            if other_page.path != page.path
+        }
+    documents = [document for document in visible_documents(ws, None, may) if document in pages]
     records = [
-        source
-        for source in list_records(ws, RecordFilter())
-        if source.path in pages and (may is None or may.shows(source))
+        record
+        for record in list_records(ws, RecordFilter())
+        if record.path in pages and (may is None or may.shows(record))
     ]
     try:
         near = find_near(

@@ -91,15 +91,17 @@ def mentions(ws: Workspace, documents: Collection[str]) -> list[Mention]:
     since = _commits(ws.repo, {name: blobs[name] for name in documents if name in blobs})
     states: dict[Mention, str] = {}
     for commit in sorted(set(since.values())):
-        of_commit = [symbol for symbol in mentions_found if since.get(symbol.document) == commit]
+        of_commit = [mention for mention in mentions_found if since.get(mention.document) == commit]
         states |= _states(ws, ws.repo, commit, of_commit, symbols)
     # a name that is no symbol and never was one is no mention
     return [
-        symbol._replace(
-            state=states.get(symbol, ""), symbol=NodeId(symbol.symbol), path=FilePath(symbol.path)
+        mention._replace(
+            state=states.get(mention, ""),
+            symbol=NodeId(mention.symbol),
+            path=FilePath(mention.path),
         )
-        for symbol in mentions_found
-        if symbol.symbol or symbol in states
+        for mention in mentions_found
+        if mention.symbol or mention in states
     ]
 
 
@@ -171,7 +173,7 @@ def _states(
     symbols: Mapping[str, Sequence[Symbol]],
 ) -> dict[Mention, str]:
     """What became of these since a commit; those that are as they were are omitted."""
-    now = {mention.id: mention for candidates in symbols.values() for mention in candidates}
+    now = {symbol.id: symbol for candidates in symbols.values() for symbol in candidates}
     old = _old_hashes(
         ws, repo, commit, {mention.path for mention in mentions_since if mention.path}
     )

@@ -184,7 +184,10 @@ class Neighborhood:
                 most = dict(sorted(relations.items(), key=lambda pair: (-pair[1], pair[0])))
                 found_communities.append(Community(tuple(members), most, len(inside & set(seeds))))
         found_communities.sort(
-            key=lambda link: (-sum(weights.get(node, 0.0) for node in link.members), link.members)
+            key=lambda community: (
+                -sum(weights.get(node, 0.0) for node in community.members),
+                community.members,
+            )
         )
         return found_communities[:_MOST_COMMUNITIES]
 
@@ -204,11 +207,11 @@ class Scope(NamedTuple):
         may, numbers = (
             self.may,
             {
-                node: value.number
-                for node, value in _Reader(db, self.documents).by_node(nodes).items()
+                node: passage.number
+                for node, passage in _Reader(db, self.documents).by_node(nodes).items()
             },
         )
-        chunks = {value.id: value for value in load_chunks(self.ws, list(numbers.values()))}
+        chunks = {chunk.id: chunk for chunk in load_chunks(self.ws, list(numbers.values()))}
         values: dict[str, Chunk | Record | Symbol | None] = {
             node: chunks[number] for node, number in numbers.items() if number in chunks
         }
@@ -216,18 +219,18 @@ class Scope(NamedTuple):
         ids = {node.removeprefix("adr:"): node for node, kind in kinds.items() if kind == "record"}
         live, _ = filter_live(self.ws, get_records(self.ws, sorted(ids)), RecordFilter())
         values |= {
-            ids[value.id]: value if value.kind != "document" else None
-            for value in live
-            if (may is None or may.shows(value))
-            and (value.kind != "document" or value.id in self.documents)
+            ids[record.id]: record if record.kind != "document" else None
+            for record in live
+            if (may is None or may.shows(record))
+            and (record.kind != "document" or record.id in self.documents)
         }
         symbols = symbols_by_id(
             db, [node for node, kind in kinds.items() if kind in (*SYMBOL_KINDS, "test")]
         )
         values |= {
-            node: value if kinds[node] != "test" else None
-            for node, value in symbols.items()
-            if may is None or may.shows_node(value.id, "symbol", value.path)
+            node: symbol if kinds[node] != "test" else None
+            for node, symbol in symbols.items()
+            if may is None or may.shows_node(symbol.id, "symbol", symbol.path)
         }
         return values | dict.fromkeys(
             node for node, kind in kinds.items() if kind == "term" or self._shows(node, kind)
@@ -346,7 +349,7 @@ class _Reader:
             for batch in chunks(followed):
                 for node, near in links.of_many(self._db, batch, incoming=incoming).items():
                     links_by_node[node] += [
-                        other for other in near if not other.target.startswith("name:")
+                        link for link in near if not link.target.startswith("name:")
                     ]
         for part in (
             self._files(others),
@@ -355,8 +358,8 @@ class _Reader:
         ):
             for node, near in part.items():
                 links_by_node[node] += near
-        for other in self.passages_of(others):
-            links_by_node[other.whole].append(_part(other))
+        for passage in self.passages_of(others):
+            links_by_node[passage.whole].append(_part(passage))
         for node, near in self.names_in(list(passages.values())).items():
             links_by_node[node] += near
         return links_by_node

@@ -43,13 +43,13 @@ def document_pages(ws: Workspace, may: Visibility | None = None) -> list[Page]:
     graph_documents = {page.path for page in _graph_pages(ws)}
     return [
         Page(
-            page.document,
-            f"file:{page.document}" if page.collection == REPOSITORY else page.document,
+            document.document,
+            f"file:{document.document}" if document.collection == REPOSITORY else document.document,
             "",
-            page.title,
+            document.title,
         )
-        for page in indexed_documents(ws, visible_documents(ws, None, may))
-        if page.document not in graph_documents
+        for document in indexed_documents(ws, visible_documents(ws, None, may))
+        if document.document not in graph_documents
     ]
 
 

@@ -85,7 +85,7 @@ def find_linked(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     scope = Scope(ws, visible_documents(ws))
     with ws.store.reading("graph") as db:
         named = symbols_named(db, set(task.signals.symbols)) if db is not None else {}
-        seeds = {passage.id: 1 / len(some) for some in named.values() for passage in some}
+        seeds = {symbol.id: 1 / len(some) for some in named.values() for symbol in some}
         if db is None or not seeds:
             return []
         around = neighborhood(db, seeds, _HOPS, scope)
@@ -111,8 +111,8 @@ def _candidates(
     ws: Workspace, chunks: Sequence[Chunk], words: Sequence[str], reason: str
 ) -> list[Candidate]:
     records = {
-        passage.id: passage
-        for passage in get_records(
+        record.id: record
+        for record in get_records(
             ws, [passage.document for passage in chunks if not passage.is_file]
         )
     }

@@ -98,7 +98,7 @@ def search_in_rounds(
         # all words of the question are in the query before already: the missing ones alone find
         # other passages
         query = " ".join(missing) if missing else question
-        if query in {result.query for result in earlier_rounds}:
+        if query in {earlier_round.query for earlier_round in earlier_rounds}:
             break
     assert first is not None
     results = sorted(best.values(), key=lambda result: (-result.score, result.id))[

@@ -451,11 +451,11 @@ def _one_each_text(matches: Sequence[_Match]) -> tuple[list[_Match], dict[int, l
     stays.
     """
     same: dict[tuple[str, ...], list[Chunk]] = {}
-    for passage in matches:
-        if isinstance(passage.what, Chunk):
+    for match in matches:
+        if isinstance(match.what, Chunk):
             same.setdefault(
-                (passage.what.text_hash, passage.what.title, *passage.what.heading), []
-            ).append(passage.what)
+                (match.what.text_hash, match.what.title, *match.what.heading), []
+            ).append(match.what)
     copies: dict[int, list[str]] = {}
     stays: dict[int, Chunk | None] = {}
     for copies_of_text in same.values():
@@ -470,14 +470,10 @@ def _one_each_text(matches: Sequence[_Match]) -> tuple[list[_Match], dict[int, l
                 passage_id(passage) for passage in copies_of_text if passage is not best
             ]
     distinct_matches = []
-    for passage in matches:
-        what = (
-            stays.get(passage.what.id, passage.what)
-            if isinstance(passage.what, Chunk)
-            else passage.what
-        )
+    for match in matches:
+        what = stays.get(match.what.id, match.what) if isinstance(match.what, Chunk) else match.what
         if what is not None:
-            distinct_matches.append(passage._replace(what=what))
+            distinct_matches.append(match._replace(what=what))
     return distinct_matches, copies
 
 
@@ -666,10 +662,10 @@ def _keyword(
         scores = dict(ranked)
         scored += [
             (
-                scores[hit_value.id] * (_CHANGES if CHANGELOG.search(hit_value.document) else 1),
-                hit_value,
+                scores[chunk.id] * (_CHANGES if CHANGELOG.search(chunk.document) else 1),
+                chunk,
             )
-            for hit_value in load_chunks(ws, list(scores))
+            for chunk in load_chunks(ws, list(scores))
         ]
     if "record" in wanted:
         hits = index.hits_of(
@@ -679,9 +675,7 @@ def _keyword(
             [kind for kind in ws.kinds if kind != "document"],
         )
         live, _ = filter_live(ws, get_records(ws, [hit.id for hit in hits]), RecordFilter())
-        shown = {
-            hit_value.id: hit_value for hit_value in live if may is None or may.shows(hit_value)
-        }
+        shown = {record.id: record for record in live if may is None or may.shows(record)}
         counts["record"] = len(shown)
         scored += [(hit.rank / 1_000_000, shown[hit.id]) for hit in hits if hit.id in shown]
     if "code" in wanted:
@@ -763,7 +757,7 @@ def _passage_marks(
     added = [passage for passage in passages if not passage.is_file]
     records = {
         passage.id: passage
-        for passage in get_records(ws, sorted({passage.document for passage in added}))
+        for passage in get_records(ws, sorted({record.document for record in added}))
     }
     marks: dict[int, tuple[str, ...]] = {}
     for passage in added:

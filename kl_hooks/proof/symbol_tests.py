@@ -266,7 +266,7 @@ def executed_by(ws: Workspace, graph: Database, symbol: Symbol) -> list[Executed
             )
     return sorted(
         executed_of.values(),
-        key=lambda execution: (execution.outcome not in REFUTES, execution.test),
+        key=lambda executed: (executed.outcome not in REFUTES, executed.test),
     )
 
 
@@ -319,7 +319,7 @@ def suspects(ws: Workspace, tests: Sequence[str]) -> list[Suspect]:
         # pytest calls it to show what an assertion compared
         if split_id(symbol)[0] in _CALLABLE and not symbol.endswith(".__repr__")
     ]
-    return sorted(scores, key=lambda symbol: (-round(symbol.score, 9), symbol.symbol))
+    return sorted(scores, key=lambda suspect: (-round(suspect.score, 9), suspect.symbol))
 
 
 def _passing(

@@ -119,16 +119,16 @@ def search_all(
     with ws.store.reading("graph") as db:
         hits = index.search(db, words, NO_LIMIT, kinds) if db is not None else []
     records = {
-        hit_id.id: hit_id
-        for hit_id in get_records(ws, [hit.id for hit in hits if hit.kind != PAGE_KIND])
+        record.id: record
+        for record in get_records(ws, [hit.id for hit in hits if hit.kind != PAGE_KIND])
     }
     matching = [
-        hit_id
-        for hit_id in records.values()
-        if matches_filter(ws, hit_id, replace(wanted, expired=True))
+        record
+        for record in records.values()
+        if matches_filter(ws, record, replace(wanted, expired=True))
     ]
     live, omitted = filter_live(ws, select(matching), wanted)
-    live_ids = {hit_id.id for hit_id in live}
+    live_ids = {record.id for record in live}
     order = list(
         dict.fromkeys(hit.id for hit in hits if hit.kind == PAGE_KIND or hit.id in live_ids)
     )
@@ -136,7 +136,7 @@ def search_all(
     sections = _doc_sections(ws, [hit for hit in hits if hit.kind == PAGE_KIND and hit.id in first])
     match_by_id: Mapping[str, Record | DocSection] = {
         **records,
-        **{hit_id.hit.id: hit_id for hit_id in sections},
+        **{section.hit.id: section for section in sections},
     }
     return (
         [match_by_id[hit_id] for hit_id in order[:limit] if hit_id in match_by_id],

@@ -91,7 +91,7 @@ def share_events(
         plain = {
             "schema": _SCHEMA,
             "events": rows,
-            "signatures": [b64encode(event).decode() for event in signatures],
+            "signatures": [b64encode(signature).decode() for signature in signatures],
         }
         line = canonical(plain).decode()
         change_lines(repo, ref, lambda files: with_lines(files, [(_FILE, line)]))

@@ -349,7 +349,7 @@ def _recorded_here(ws: Workspace) -> list[Receipt]:
         for entry in own
         if not entry.origin.startswith(IMPORTED) and _is_shared(entry.receipt)
     )
-    return [entry for entry in ours if not entry.dirty or entry.tree in trees]
+    return [receipt for receipt in ours if not receipt.dirty or receipt.tree in trees]
 
 
 def _is_shared(receipt: Receipt) -> bool:

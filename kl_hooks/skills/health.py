@@ -241,22 +241,22 @@ def _check(
 ) -> tuple[Report, dict[str, Effectiveness]]:
     now = ws.clock.now()
     measured, strengths = effectiveness_of(ws, every)
-    created = {conflict.title: _made_at(ws, conflict) for conflict in every}
+    created = {skill.title: _made_at(ws, skill) for skill in every}
     # before the first use that was recorded here nothing is recorded: a clone must not begin with
     # everything stale
-    since = min((micros(conflict.at) for conflict in list_events(ws, name=STARTED)), default=now)
+    since = min((micros(event.at) for event in list_events(ws, name=STARTED)), default=now)
     facts = {
-        conflict.title: Facts(
-            measured[conflict.id].uses,
-            (now - (measured[conflict.id].last or max(created[conflict.title], since))) / DAY,
-            (now - created[conflict.title]) / DAY,
+        skill.title: Facts(
+            measured[skill.id].uses,
+            (now - (measured[skill.id].last or max(created[skill.title], since))) / DAY,
+            (now - created[skill.title]) / DAY,
         )
-        for conflict in every
+        for skill in every
     }
     conflicts = list(detect(every, facts, strengths))
     states = _states(ws)
     open_, suppressed, new = [], 0, []
-    ids = {conflict.title: conflict.id for conflict in every}
+    ids = {skill.title: skill.id for skill in every}
     for conflict in conflicts:
         state, since, decided = states.get(conflict.key, ("", 0, 0))
         if state in STATES[2:]:
@@ -535,7 +535,7 @@ def _cycles(
     """Yield one cycle of each set of skills that need each other; the next check finds what is left
     of the set.
     """
-    edges = [skill for skill in edges_of(active) if skill[1] in ("requires", "composes")]
+    edges = [edge for edge in edges_of(active) if edge[1] in ("requires", "composes")]
     relation = {(source, target): name for source, name, target in edges}
     needs: dict[str, list[str]] = defaultdict(list)
     for source, _, target in edges:
@@ -689,7 +689,7 @@ def health(ws: Workspace) -> Health | None:
 def suggestions(ws: Workspace) -> list[Suggestion]:
     """Return what would make the skills in use do better, what was measured first."""
     every, recorded_uses = all_skills(ws), uses(ws)
-    results = {key: skill.success for key, skill in outcomes(ws, recorded_uses).items()}
+    results = {key: outcome.success for key, outcome in outcomes(ws, recorded_uses).items()}
     active = sorted(
         (skill for skill in every if skill.status == "active"), key=lambda skill: skill.title
     )
@@ -727,7 +727,7 @@ def suggestions(ws: Workspace) -> list[Suggestion]:
 def _used_together(every: Sequence[Record], recorded_uses: Sequence[Use]) -> Iterator[Suggestion]:
     """Yield pairs of skills that three sessions or more used both, and that have no relation."""
     linked = {frozenset((source, target)) for source, _, target in edges_of(every)}
-    active = {use.title for use in every if use.status == "active"}
+    active = {skill.title for skill in every if skill.status == "active"}
     sessions: dict[str, set[str]] = defaultdict(set)
     for use in recorded_uses:
         if use.session and use.name in active:

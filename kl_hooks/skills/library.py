@@ -248,7 +248,7 @@ def follow(records: Sequence[Record], scores: Mapping[str, float]) -> list[Found
     From a skill the way leads to what it requires and is composed of, what enhances it, and what
     took its place.
     """
-    by_name = {match.title: match for match in records}
+    by_name = {skill.title: skill for skill in records}
     ways: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for source, relation, target in sorted(edges_of(records)):
         if relation in ("requires", "composes"):
@@ -332,9 +332,11 @@ def team(matches: Sequence[Found]) -> Team:
         )
         if not best or not skills_of_agent[best] & left:
             break
-        members[best] = tuple(match for match in needed if match in skills_of_agent[best] & left)
+        members[best] = tuple(
+            skill_name for skill_name in needed if skill_name in skills_of_agent[best] & left
+        )
         left -= skills_of_agent[best]
-    return Team(needed, members, tuple(match for match in needed if match in left))
+    return Team(needed, members, tuple(skill_name for skill_name in needed if skill_name in left))
 
 
 def gaps(ws: Workspace) -> list[dict[str, Any]]:
@@ -370,10 +372,10 @@ def find_skills(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     Only what is in force: a file that is not committed is an instruction that nobody has reviewed.
     """
     live = skills_in_force(ws)
-    scores = similarities(task.text, [text_of(match) for match in live])
-    matches = follow(live, {match.title: score for match, score in zip(live, scores, strict=True)})
+    scores = similarities(task.text, [text_of(skill) for skill in live])
+    matches = follow(live, {skill.title: score for skill, score in zip(live, scores, strict=True)})
     best = {match.record.id: match for match in matches[: min(limit, _OFFERED)]}
     return [
-        replace(match, reasons=(*match.reasons, best[match.id].reason))
-        for match in current_candidates(ws, [match.record for match in best.values()], limit)
+        replace(candidate, reasons=(*candidate.reasons, best[candidate.id].reason))
+        for candidate in current_candidates(ws, [match.record for match in best.values()], limit)
     ]

@@ -68,15 +68,15 @@ def research(ws: Workspace, topic: str, name: str = "") -> dict[str, Any]:
         if finding.kind != "code"
     ]
     near = [title for title, score in scored if _NEAR[0] <= score <= _NEAR[1]]
-    others = [finding for finding in all_skills(ws) if finding.title != name]
-    overlap = max(similarities(topic, [text_of(finding) for finding in others]), default=0.0)
+    others = [skill for skill in all_skills(ws) if skill.title != name]
+    overlap = max(similarities(topic, [text_of(skill) for skill in others]), default=0.0)
     places = {finding.path or finding.id for finding in findings}
     return {
         "sources": [
             one_line(f"{finding.path or finding.id}: {finding.title}", 300) for finding in findings
         ],
         "findings": len(findings),
-        "near": [one_line(finding, 200) for finding in dict.fromkeys(near)],
+        "near": [one_line(title, 200) for title in dict.fromkeys(near)],
         "overlap": round(100 * overlap),
         "confidence": round(100 * confidence(len(places), len(findings), overlap)),
     }
@@ -165,7 +165,7 @@ def _propose_needed(ws: Workspace, record: Record, by: str) -> list[Record]:
     """
     if record.number("depth") >= _DEEPEST:
         return []
-    existing = {skill_name.title for skill_name in (*all_skills(ws), *_proposals(ws))}
+    existing = {skill.title for skill in (*all_skills(ws), *_proposals(ws))}
     needed = [
         skill_name for relation in ("requires", "composes") for skill_name in record.many(relation)
     ]

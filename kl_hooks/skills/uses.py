@@ -479,7 +479,7 @@ def effectiveness_of(
         if variant in ("", use.variant):
             by_skill[use.skill].append(use)
     strengths = edge_strengths(
-        edges_of(all_skills(ws)), [(skill.name, results.get(skill.id)) for skill in every]
+        edges_of(all_skills(ws)), [(use.name, results.get(use.id)) for use in every]
     )
     by_name: dict[str, list[float]] = defaultdict(list)
     for (source, _, target), value in strengths.items():

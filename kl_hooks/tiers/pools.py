@@ -411,7 +411,7 @@ def set_access(ws: Workspace, caller: Caller, name: str, actor: str, level: str)
         if level and pool.type == "agent_private":
             raise UsageProblem("an agent_private pool is for its owner alone.", place=pool.name)
         readers = {reader for reader in pool.readers if reader != grantee}
-        writers = {reader for reader in pool.writers if reader != grantee}
+        writers = {writer for writer in pool.writers if writer != grantee}
         if level and grantee != "public":
             (readers if checked_choice(level, LEVELS, "level") == "read" else writers).add(grantee)
         public = bool(level) if grantee == "public" else pool.public

@@ -154,7 +154,7 @@ class WorkingMemory:
     def entries(self) -> list[Entry]:
         """Return the caller's entries of this session, by key."""
         prefix = self._key("")[:-3]  # without the empty key and the bracket
-        keys = [json.loads(entry)[2] for entry in self._open().keys(prefix)]
+        keys = [json.loads(key)[2] for key in self._open().keys(prefix)]
         entries = (self.read(key) for key in sorted(keys))
         return [entry for entry in entries if entry is not None]
 

@@ -250,7 +250,11 @@ def forbidden_imports(
                 for p in layer.paths
                 if path.startswith(p)
             ]
-            source = max(matches, key=lambda memory: memory[0])[1] if matches else None
+            source = (
+                max(matches, key=lambda length_and_layer: length_and_layer[0])[1]
+                if matches
+                else None
+            )
             for module in modules if source else ():
                 target = _layer_of_module(manifest, module)
                 if (

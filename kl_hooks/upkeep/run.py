@@ -82,7 +82,7 @@ def policies(ws: Workspace, only: Sequence[str] = ()) -> list[Policy]:
     policy_by_name = {
         policy.name: policy for answer in ws.plugins.hook.kl_policies() for policy in answer
     }
-    if unknown := [policy for policy in only if policy not in policy_by_name]:
+    if unknown := [policy_name for policy_name in only if policy_name not in policy_by_name]:
         hint = f"There are: {', '.join(sorted(policy_by_name))}."
         raise UsageProblem(
             "there is no policy of this name.", place=one_line(unknown[0], 60), hint=hint

@@ -291,7 +291,7 @@ def _symbols_by_words(
             for doc, symbol in symbol_of_document.items()
             if split_id(symbol.id)[0] in kinds
         ]
-        hits.sort(key=lambda symbol: (-symbol[0], symbol[1].id, symbol[1].path))
+        hits.sort(key=lambda pair: (-pair[0], pair[1].id, pair[1].path))
         matches += [
             Found(symbol.id, symbol.path, symbol.line, symbol.signature, "words")
             for _, symbol in hits

@@ -108,7 +108,7 @@ def inject(
         )[:top]
     injection = fit([replace(offer, tier=support[offer.id].tier.word) for offer in chosen], budget)
     try:
-        append_events(ws, [Event(INJECTED, offer) for offer in injection.ids])
+        append_events(ws, [Event(INJECTED, memory_id) for memory_id in injection.ids])
     except (EnvironmentProblem, OSError) as problem:
         # a store that can't be written must not keep an agent from what is approved
         return replace(injection, trouble=str(problem))
