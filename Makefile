@@ -16,7 +16,7 @@ READY   := $(BIN)/.ready
 BENCH    := $(if $(COMPARE),bench.compare $(COMPARE),bench$(if $(filter yes,$(HISTORY)),.history))
 SELECTED := $(if $(filter no,$(SLOW))$(AGAIN),-m "not slow$(if $(AGAIN), and not once)" --hypothesis-profile=few)
 
-.PHONY: help demo test check lint docs bench mutants environment clean
+.PHONY: help demo test check lint docs bench measures mutants environment clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -48,6 +48,9 @@ bench: $(READY) ## ratios against peers and limits (COMPARE=REV: two revisions; 
 
 mutants: $(READY) ## change the code that decides, and see whether its tests notice (ALL=yes: every mutant; TARGET=tier)
 	$(BIN)/python tools/mutants.py $(if $(filter yes,$(ALL)),--all) $(TARGET)
+
+measures: $(READY) ## what a stranger has to learn: meaningless names, tokens, long sentences
+	$(BIN)/python tools/measures.py
 
 environment: $(READY) ## the virtual environment alone
 

@@ -89,11 +89,11 @@ def token_count(path: Path) -> int:
     count = depth = 0
     with path.open("rb") as source:
         for token in tokenize.tokenize(source.readline):
-            if token.type == FSTRING_END:
-                depth -= 1
             count += depth == 0 and token.type not in LAYOUT
             if token.type == FSTRING_START:
                 depth += 1
+            elif token.type == FSTRING_END:
+                depth -= 1
     return count
 
 
