@@ -179,12 +179,14 @@ def run_result(ending: Ending) -> dict[str, Any]:
         how_it_ended(ending),
         objections(ending),
     )
-    refuted = any(numbers[word] for word in REFUTES)
+    verdict = "inconclusive" if against else "passed"
+    if any(numbers[word] for word in REFUTES):
+        verdict = "failed"
     return {
         "exit": ending.exit,
         "complete": way in ("finished", "no-tests") and not ending.lost and not ending.collect_only,
         "how": way,
-        "verdict": "failed" if refuted else "inconclusive" if against else "passed",
+        "verdict": verdict,
         "reasons": against,
         "counts": numbers,
     }

@@ -643,21 +643,19 @@ class Recorder:
         wanted = None if self._selected is None else dict.fromkeys(self._selected)
         lost = [self._journal.name(nodeid) for nodeid in wanted or () if nodeid not in tests]
         stopped = (session.shouldfail or session.shouldstop) if session is not None and lost else ""
-        status = (
-            self._status
-            if self._status is not None
-            else session.exitstatus
-            if session is not None
-            else None
-        )
+        if self._status is not None:
+            status = self._status
+        elif session is not None:
+            status = session.exitstatus
+        else:
+            status = None
         # for a usage error pytest has an exit status of its own
         raised = None if isinstance(self._raised, pytest.UsageError) else self._raised
+        exit_status = None if status is None else int(status)
+        if raised is not None:
+            exit_status = exit_status_of(raised)
         return outcome.Ending(
-            exit=exit_status_of(raised)
-            if raised is not None
-            else None
-            if status is None
-            else int(status),
+            exit=exit_status,
             raised=self._text(raised) if raised is not None else "",
             imports=self._import_reasons
             if self._compared or self._observer is None
@@ -753,7 +751,11 @@ def exit_status_of(problem: BaseException) -> int:
     if isinstance(problem, KeyboardInterrupt):
         return 130
     code = problem.code if isinstance(problem, SystemExit) else 1
-    return code if isinstance(code, int) else 0 if code is None else 1
+    if isinstance(code, int):
+        return code
+    if code is None:
+        return 0
+    return 1
 
 
 def _coverage_total(plugin: Any) -> dict[str, Any]:

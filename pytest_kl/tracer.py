@@ -295,9 +295,11 @@ class Tracer:
             self.trouble = "another run of this process is recorded"
             return
         before = self._imported_before()
-        self._engine = (
-            _Monitoring(self) if hasattr(sys, "monitoring") else _Profile(self) if slow else None
-        )
+        self._engine = None
+        if hasattr(sys, "monitoring"):
+            self._engine = _Monitoring(self)
+        elif slow:
+            self._engine = _Profile(self)
         if self._engine is None or self._engine.trouble:
             self.trouble = (
                 self._engine.trouble if self._engine else "Python has no sys.monitoring before 3.12"

@@ -502,11 +502,11 @@ class FixResult:
                 else "clean: nothing to fix"
             )
         done = "fixed" if written else "could be fixed"
-        next_step = (
-            (": see kl arch check" if left else "")
-            if written
-            else ". Nothing was written: kl arch fix does"
-        )
+        next_step = ""
+        if not written:
+            next_step = ". Nothing was written: kl arch fix does"
+        elif left:
+            next_step = ": see kl arch check"
         return (
             f"{counted(fixed, 'violation')} {done} in {counted(len(self.changes), 'file')}, {left}"
             f" left{next_step}"

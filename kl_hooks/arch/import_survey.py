@@ -466,7 +466,10 @@ class _Follower:
                 name = plain_name(link.target.partition(":")[2]).rpartition(".")[2]
                 whole = row[1] in ("", name)
                 inside = path.startswith(between.removesuffix("__init__.py"))
-                yield between, ("" if inside else "*") if whole else str(row[1])
+                if whole:
+                    yield between, "" if inside else "*"
+                else:
+                    yield between, str(row[1])
 
     def _layers_of(self, start: _Step) -> dict[str, tuple[int, str, tuple[str, ...]]]:
         """Layer → (number of steps, module, places) of the nearest module of it that is reached, by
@@ -690,7 +693,11 @@ class Survey:
             return NEEDED  # what it is needed for is decided in the files between
         source = self.source(link.path)
         kinds = {mention(source, row).kind for row in self._rows(link)} if source else set()
-        return NEEDED if NEEDED in kinds or not kinds else NOTED if NOTED in kinds else UNUSED
+        if NEEDED in kinds or not kinds:
+            return NEEDED
+        if NOTED in kinds:
+            return NOTED
+        return UNUSED
 
     def known(self) -> ModuleIndex:
         """The modules, asked by the names that imports use."""

@@ -114,13 +114,12 @@ def _contract_lines(contract: Contract) -> Iterable[str]:
 def _option_lines(key: str, value: str | tuple[str, ...]) -> list[str]:
     """A key with a text or a list: on one line where it fits, else one word a line."""
     if isinstance(value, str):
-        plain = (
-            value.lower()
-            if value in ("True", "False")
-            else value
-            if value.isdecimal()
-            else yaml_quoted(value)
-        )
+        if value in ("True", "False"):
+            plain = value.lower()
+        elif value.isdecimal():
+            plain = value
+        else:
+            plain = yaml_quoted(value)
         return [f"    {key}: {plain}"]
     line = f"    {key}: [" + ", ".join(yaml_quoted(word) for word in value) + "]"
     return (
@@ -543,7 +542,12 @@ def _list(value: str | tuple[str, ...]) -> Sequence[str]:
 
 
 def _row(row: str) -> _LayerRow:
-    mark = "|" if "|" in row else ":" if ":" in row else ""
+    if "|" in row:
+        mark = "|"
+    elif ":" in row:
+        mark = ":"
+    else:
+        mark = ""
     words = row.split(mark) if mark else [row]
     return mark, tuple(word.strip().strip("()").strip() for word in words)
 

@@ -141,4 +141,8 @@ def _print_changes(verb: str, agent: str, done: Sequence[Change], shape: str, *,
 def _action(one: Change) -> str:
     if one.before == one.after:
         return "unchanged"
-    return "created" if one.before is None else "removed" if one.after is None else "updated"
+    if one.before is None:
+        return "created"
+    if one.after is None:
+        return "removed"
+    return "updated"

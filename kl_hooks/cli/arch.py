@@ -211,7 +211,9 @@ def _sources(
         }
     if span:
         return {span.source: span.before}
-    return {STAGED if options["staged"] else WORKTREE if rev is None else content_name(rev): ""}
+    if options["staged"]:
+        return {STAGED: ""}
+    return {WORKTREE if rev is None else content_name(rev): ""}
 
 
 def _verdict(ws: Workspace, source: str, since: str, asked: _Request) -> Verdict | None:

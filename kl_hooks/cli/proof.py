@@ -85,13 +85,12 @@ def add(written: claims.Written, request: claims.AddRequest) -> None:
 @operation_command(claims.LIST, _about_id, group=claim)
 def list_(claim_list: claims.ClaimList, request: claims.ListRequest) -> None:
     """Print claims."""
-    none = (
-        "no such claim. See: kl claim list"
-        if request.about or request.tier
-        else "no claim is stale."
-        if request.stale
-        else _NO_CLAIMS
-    )
+    if request.about or request.tier:
+        none = "no such claim. See: kl claim list"
+    elif request.stale:
+        none = "no claim is stale."
+    else:
+        none = _NO_CLAIMS
     _print_claims(claim_list, none)
 
 

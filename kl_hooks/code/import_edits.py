@@ -382,9 +382,9 @@ def mention(source: Source, row: Sequence[Any]) -> Need:
         return Need(NEEDED, "it is not a statement by itself at the top level of the file")
     bound = same[0].asname or same[0].name.partition(".")[0]
     reason = _why_needed(source, row[3], same, bound)
-    return Need(
-        NEEDED if reason else NOTED if bound in source.uses.noted else UNUSED, reason, bound
-    )
+    if reason:
+        return Need(NEEDED, reason, bound)
+    return Need(NOTED if bound in source.uses.noted else UNUSED, reason, bound)
 
 
 _METHODS: Final = {
@@ -625,13 +625,11 @@ def _effect(node: ast.AST, harmless: Collection[str]) -> str:
 
 def _last(node: ast.expr) -> str:
     node = node.value if isinstance(node, ast.Subscript) else node
-    return (
-        node.attr
-        if isinstance(node, ast.Attribute)
-        else node.id
-        if isinstance(node, ast.Name)
-        else ""
-    )
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Name):
+        return node.id
+    return ""
 
 
 def _brief(node: ast.AST) -> str:

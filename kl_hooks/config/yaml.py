@@ -52,13 +52,11 @@ Node = TextNode | ListNode | MapNode
 
 def _node_type(node: Node) -> str:
     """`text`, `a list` or `a map`, for messages."""
-    return (
-        "text"
-        if isinstance(node, TextNode)
-        else "a list"
-        if isinstance(node, ListNode)
-        else "a map"
-    )
+    if isinstance(node, TextNode):
+        return "text"
+    if isinstance(node, ListNode):
+        return "a list"
+    return "a map"
 
 
 _MAX_DEPTH: Final = 50

@@ -410,13 +410,12 @@ def _deliver_again(
         for known_event in cached.events
     ]
     failed = [why for event in events if (why := package_log.append_event(ws.state, event))]
-    remark = (
-        failed[0]
-        if failed
-        else ""
-        if request.at
-        else _record_injections(ws, shown["package_id"], cached.injected)
-    )
+    if failed:
+        remark = failed[0]
+    elif request.at:
+        remark = ""
+    else:
+        remark = _record_injections(ws, shown["package_id"], cached.injected)
     return Delivered(shown, cached.text, remark)
 
 

@@ -876,7 +876,9 @@ def _urgency(item: Ranked) -> int:
     for the rest.
     """
     one = item.candidate
-    return 0 if one.pinned else 1 if one.is_lasting or one.kind == "failing test" else 2
+    if one.pinned:
+        return 0
+    return 1 if one.is_lasting or one.kind == "failing test" else 2
 
 
 def _forms(item: Ranked, budget: Budget, dense: bool) -> list[tuple[Candidate, str, str]]:

@@ -149,9 +149,11 @@ class Traits:
         """The key of its relevance threshold."""
         if self.is_autobuild:
             return "autobuild"
-        return (
-            "first" if self.is_first_of_type else "refinement" if self.is_refinement else "standard"
-        )
+        if self.is_first_of_type:
+            return "first"
+        if self.is_refinement:
+            return "refinement"
+        return "standard"
 
 
 def budget_tokens(traits: Traits) -> tuple[int, list[tuple[str, int]]]:

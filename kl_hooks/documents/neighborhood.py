@@ -578,11 +578,11 @@ def neighbors(
 def _start(graph: Graph, name: str, scope: Scope) -> str:
     document = name.removeprefix("file:").removeprefix("./")
     if document in scope.documents or _Reader(graph.db, scope.documents).by_node([name]):
-        return (
-            name
-            if "#L" in name or document not in scope.documents
-            else (f"file:{document}" if scope.documents[document] == REPOSITORY else document)
-        )
+        if "#L" in name or document not in scope.documents:
+            return name
+        if scope.documents[document] == REPOSITORY:
+            return f"file:{document}"
+        return document
     node = resolve_text(graph, name).id
     if node not in scope.look_up(graph.db, [node]):
         raise Unknown("no matches.", place=name, hint="Look for it with: kl graph search")

@@ -589,9 +589,11 @@ def _key(what: Chunk | Record | Symbol) -> str:
 
 
 def _kind_of(what: Chunk | Record | Symbol) -> str:
-    return (
-        "document" if isinstance(what, Chunk) else "code" if isinstance(what, Symbol) else "record"
-    )
+    if isinstance(what, Chunk):
+        return "document"
+    if isinstance(what, Symbol):
+        return "code"
+    return "record"
 
 
 def _scan(ws: Workspace) -> WorktreeScan | None:

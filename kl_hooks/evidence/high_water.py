@@ -187,7 +187,12 @@ def _broken_now(
     """
     if mark is None:
         return []
-    now_there = chain_at(db, mark["seq"]) if db else None if mark["seq"] else CHAIN_START
+    if db:
+        now_there = chain_at(db, mark["seq"])
+    elif mark["seq"]:
+        now_there = None
+    else:
+        now_there = CHAIN_START
     if now_there == mark["chain"]:
         return []
     on = str(mark.get("at") or "")

@@ -147,13 +147,11 @@ def ran_no_test(selection: Mapping[str, Any], result: Mapping[str, Any]) -> bool
 
 def stance(evidence: Evidence) -> str:
     """`for`, `against` or `nothing`: what an outcome means for its subject."""
-    return (
-        "for"
-        if evidence.outcome in SUPPORTS
-        else "against"
-        if evidence.outcome in REFUTES
-        else "nothing"
-    )
+    if evidence.outcome in SUPPORTS:
+        return "for"
+    if evidence.outcome in REFUTES:
+        return "against"
+    return "nothing"
 
 
 def parent_confirmation(parent: Receipt, child: Receipt) -> tuple[Evidence, ...]:

@@ -228,7 +228,12 @@ def _list_files(repo: Repository, paths: Iterable[str], untracked: bool) -> File
             continue
         about, _, path = line[2:].partition(b"\t")
         mode, blob, stage = about.split(b" ")
-        needed = path + b"/.git" if mode == _GITLINK else path if tag in b"Ss" else b""
+        if mode == _GITLINK:
+            needed = path + b"/.git"
+        elif tag in b"Ss":
+            needed = path
+        else:
+            needed = b""
         if stage == b"0" and os.path.lexists(os.path.join(top, needed)):  # noqa: PTH118
             tracked[path] = mode, blob.decode("ascii")
     return FileListing(others, tracked, out.decode("utf-8", "surrogateescape"))

@@ -778,7 +778,9 @@ def _percent(text: str) -> int | None:
 
 def _number(text: str) -> int | None:
     match = _NUMBER.search(text)
-    return (int(match[1]) if match[1] else _WORDS.index(match[2].lower())) if match else None
+    if match is None:
+        return None
+    return int(match[1]) if match[1] else _WORDS.index(match[2].lower())
 
 
 _EFFECTS: Final[Mapping[str, _Effect]] = {

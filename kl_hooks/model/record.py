@@ -58,7 +58,11 @@ class Record:
     def many(self, name: str) -> tuple[str, ...]:
         """The value of a field that holds several; a single text is a list of one."""
         value = self.values.get(name, ())
-        return value if isinstance(value, tuple) else (str(value),) if value else ()
+        if isinstance(value, tuple):
+            return value
+        if value:
+            return (str(value),)
+        return ()
 
     def number(self, name: str, default: int = 0) -> int:
         """The value of a field that holds a number."""

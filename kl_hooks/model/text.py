@@ -28,13 +28,11 @@ CHARACTERS_OF_A_TOKEN: Final = 4
 
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
-    return (
-        f"\\x{code:02x}"
-        if code < 0x100
-        else f"\\u{code:04x}"
-        if code < 0x10000
-        else f"\\U{code:08x}"
-    )
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\U{code:08x}"
 
 
 def safe_text(text: str) -> str:
@@ -74,7 +72,12 @@ def name_list(names: Sequence[str], most: int, total: int | None = None) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 layer`, `2 layers`; `2 memories`, `2 days`, `2 classes`."""
     ies = noun[-1:] == "y" and noun[-2:-1] not in "aeiou"
-    many = f"{noun[:-1]}ies" if ies else f"{noun}es" if noun.endswith("ss") else f"{noun}s"
+    if ies:
+        many = f"{noun[:-1]}ies"
+    elif noun.endswith("ss"):
+        many = f"{noun}es"
+    else:
+        many = f"{noun}s"
     return f"{number} {noun if number == 1 else many}"
 
 

@@ -510,7 +510,12 @@ def _symbols_to_dict(found: FileSymbols) -> dict[str, Any]:
         }
         for depth, symbol in found.definitions
     ]
-    answer = "not assessed" if found.problem else "yes" if rows else "no"
+    if found.problem:
+        answer = "not assessed"
+    elif rows:
+        answer = "yes"
+    else:
+        answer = "no"
     plain = {"path": found.path, "symbols": rows, "answer": answer, "problem": found.problem}
     return _marked(plain, found.mark)
 

@@ -35,7 +35,12 @@ def id_to_dict(identifier: str, kind: str = "") -> dict[str, Any]:
     name (of a test or file: the path) of what it is defined in; null for none.
     """
     prefix, whole = split_id(identifier)
-    seam = "::" if prefix == "test" and "::" in whole else "/" if prefix == "file" else "."
+    if prefix == "test" and "::" in whole:
+        seam = "::"
+    elif prefix == "file":
+        seam = "/"
+    else:
+        seam = "."
     owner, _, name = whole.rpartition(seam)
     return {"name": name, "kind": kind or prefix, "owner": owner or None}
 

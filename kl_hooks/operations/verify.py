@@ -258,7 +258,11 @@ class _Judgment:
     @property
     def exit_code(self) -> int:
         """3 where something could not be read: the environment must be fixed first."""
-        return ENVIRONMENT_ERROR if self.evidence.unread else CLEAN if self.accepted else FINDINGS
+        if self.evidence.unread:
+            return ENVIRONMENT_ERROR
+        if self.accepted:
+            return CLEAN
+        return FINDINGS
 
 
 def _tier_of(required: str) -> Tier:

@@ -168,9 +168,11 @@ def _places(identifier: str, paths: Sequence[str]) -> Iterator[tuple[str, tuple[
     }
     for number in range(len(parts), 0, -1):
         ending, own = "." + ".".join(parts[:number]), ".".join(["_", *parts[number:]])
-        locals_ = (
-            (f"{prefix}:{own}",) if prefix in SYMBOL_KINDS else _any_kind(own) if not prefix else ()
-        )
+        locals_: tuple[str, ...] = ()
+        if prefix in SYMBOL_KINDS:
+            locals_ = (f"{prefix}:{own}",)
+        elif not prefix:
+            locals_ = _any_kind(own)
         yield from ((path, locals_) for path, module in modules.items() if module.endswith(ending))
 
 

@@ -113,7 +113,11 @@ class Proof:
     @property
     def cited_runs(self) -> tuple[str, ...]:
         """The runs that a person is shown as the proof: one where one is enough."""
-        return self.runs if self.together else (self.run,) if self.run else ()
+        if self.together:
+            return self.runs
+        if self.run:
+            return (self.run,)
+        return ()
 
     @property
     def state(self) -> str:
@@ -201,7 +205,7 @@ def _proof_of_passing(
             if any(failure.covers(failed.test) for failed in failures.accepted)
         ),
         tier=tier(observations, strength),
-        run=whole.receipt.run if whole else names[0] if names else None,
+        run=whole.receipt.run if whole else next(iter(names), None),
         reasons=(
             *_run_reasons(runs, complete.parts),
             *failures.reasons(),

@@ -379,7 +379,11 @@ def _grep(repo: Repository, options: Sequence[str], other: str | None) -> Iterat
     """The cells of git's answer: paths, and what matched where that was asked for."""
     # --untracked: what is on disk includes what nobody has added yet (git-grep(1)); ignored files
     # are omitted
-    place = ("--untracked",) if other is None else ("--cached",) if other == STAGED else ()
+    place: tuple[str, ...] = ()
+    if other is None:
+        place = ("--untracked",)
+    elif other == STAGED:
+        place = ("--cached",)
     rev = (str(other),) if other not in (None, STAGED) else ()
     # 1: no file matches
     out = git_in(

@@ -76,7 +76,12 @@ def judge(
         # before the first `git add` every repository has this tree, whatever its files
         return entries, Proof(Tier.GUESSED, None, (NOTHING_TRACKED,))
     # nobody wrote the tree of the index to git, and its files are staged
-    tree = STAGED if staged else trees[0] if committed else None
+    if staged:
+        tree = STAGED
+    elif committed:
+        tree = trees[0]
+    else:
+        tree = None
     policy = partial(expected_of_content, rev=rev, base=base, trust_ref=trust_ref)
     expected = cache(partial(policy, ws, ws.repo, trees, tree or ""))
     names = TestNames(ws, snapshot.db)

@@ -91,13 +91,12 @@ class TestResults(NamedTuple):
         age = f" {counted(self.commits, 'commit')} ago" if self.commits else " on older content"
         if self.executed:
             tests = f"executed by {total} {'test' if total == 1 else 'tests'}"
-            ended = (
-                f"{len(self.failed)} failed"
-                if self.failed
-                else "all passed"
-                if total > 1
-                else "passed"
-            )
+            if self.failed:
+                ended = f"{len(self.failed)} failed"
+            elif total > 1:
+                ended = "all passed"
+            else:
+                ended = "passed"
             tier_text = f", {self.tier}" if not self.failed else ""
             return f"{tests}, {ended}{tier_text if self.current else age}"
         tests = "test that uses it" if total == 1 else "tests that use it"

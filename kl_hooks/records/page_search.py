@@ -218,13 +218,12 @@ def outgoing_links(
             json.loads(row[0]) if row else written_links(text or PageText("", (), ""))
         ):
             targets = names.find(target) or others.find(target)
-            node = (
-                targets[0].node
-                if len(targets) == 1
-                else ""
-                if targets
-                else link_target(ws, db, names, target, method)
-            )
+            if len(targets) == 1:
+                node = targets[0].node
+            elif targets:
+                node = ""
+            else:
+                node = link_target(ws, db, names, target, method)
             several = tuple(one.path for one in targets) if len(targets) > 1 else ()
             page_links.append(PageLink(target, line, node, titles.get(node, ""), several, method))
         return page_links

@@ -266,14 +266,13 @@ def format_value(value: object) -> str:
 
 def values_to_dict(record: Record) -> dict[str, Any]:
     """Return field → value, of types that JSON has."""
-    return {
-        name: dict(value)
-        if isinstance(value, Mapping)
-        else list(value)
-        if isinstance(value, tuple)
-        else value
-        for name, value in record.values.items()
-    }
+    return {name: _plain_value(value) for name, value in record.values.items()}
+
+
+def _plain_value(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def record_to_dict(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:

@@ -292,9 +292,12 @@ def test_result(receipt: Receipt) -> dict[str, Any]:
         by_outcome.setdefault(fact.outcome, []).append(fact.subject.removeprefix("test:"))
     failed = [*by_outcome.get("failed", ()), *by_outcome.get("error", ())]
     warned = [*by_outcome.get("flaky", ()), *by_outcome.get("xpassed", ())]
-    verdict = (
-        "FAILED" if receipt.result.get("verdict") != "passed" else "WARNED" if warned else "PASSED"
-    )
+    if receipt.result.get("verdict") != "passed":
+        verdict = "FAILED"
+    elif warned:
+        verdict = "WARNED"
+    else:
+        verdict = "PASSED"
     return {
         "_type": STATEMENT,
         "subject": _subjects(receipt),

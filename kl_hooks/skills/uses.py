@@ -192,7 +192,12 @@ class Effectiveness(NamedTuple):
         if not self.is_known:
             return f"not known yet: {self.judged} of {_ENOUGH} judged uses"
         low, high = self.interval
-        word = "rising" if self.trend > _STEP else "falling" if self.is_falling else "steady"
+        if self.trend > _STEP:
+            word = "rising"
+        elif self.is_falling:
+            word = "falling"
+        else:
+            word = "steady"
         return f"{self.score:.2f} ({low:.2f} to {high:.2f}, {self.judged} judged uses, {word})"
 
 

@@ -344,7 +344,12 @@ def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDat
     copy = _copy(path) if frozen and has_open_journal(path) else None
     # immutable: no locks, and no look at a journal (sqlite.org/uri.html); only where nothing can be
     # written anyway
-    mode = "mode=rw" if write or copy else "immutable=1" if frozen else "mode=ro"
+    if write or copy:
+        mode = "mode=rw"
+    elif frozen:
+        mode = "immutable=1"
+    else:
+        mode = "mode=ro"
     database = None
     try:
         connection = _connect(copy / path.name if copy else path, mode, busy_ms)

@@ -427,6 +427,7 @@ def add_version(
 ) -> ContextEntry:
     """Store the next version of an entry, in the caller's transaction."""
     o = options or EntryOptions()
+    earlier_tags = before.tags if before else ()
     entry = ContextEntry(
         os.urandom(8).hex(),
         context,
@@ -447,9 +448,7 @@ def add_version(
         value,
         _percent(o.importance, before.importance if before else _IMPORTANCE, "importance"),
         _percent(o.confidence, before.confidence if before else 100, "confidence"),
-        tuple(
-            redact(one) for one in (o.tags if o.tags is not None else before.tags if before else ())
-        ),
+        tuple(map(redact, earlier_tags if o.tags is None else o.tags)),
         before.id if before else "",
         tuple(merged_ids) or (before.merged if before else ()),
         caller.actor,

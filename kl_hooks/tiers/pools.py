@@ -646,7 +646,12 @@ def _readable(ws: Workspace, db: Database, caller: Caller) -> list[Pool]:
 def _find(ws: Workspace, db: Database | None, caller: Caller, name: str) -> Pool:
     name = slug(redact(name))  # as it was made under
     row = _row(db, name) if db is not None else None
-    pool = _pool(row) if row else _default(ws.clock.now()) if name == DEFAULT_POOL else None
+    if row:
+        pool = _pool(row)
+    elif name == DEFAULT_POOL:
+        pool = _default(ws.clock.now())
+    else:
+        pool = None
     if pool is None or not pool.is_open(ws.clock.now()) or not pool.can_read(caller.actor):
         hint = "See: kl pool list"
         raise UsageProblem(

@@ -48,6 +48,14 @@ def test_an_f_string_is_one_token_on_every_interpreter(tmp_path: Path) -> None:
     assert measures.token_count(path) == 3
 
 
+def test_no_conditional_expression_is_inside_another() -> None:
+    lines = {
+        path.name: measures.nested_conditionals(ast.parse(path.read_text("utf-8")))
+        for path in measures.product_files()
+    }
+    assert not {name: numbers for name, numbers in lines.items() if numbers}
+
+
 def test_a_conditional_expression_inside_another_is_found() -> None:
     tree = ast.parse("x = 1 if a else 2 if b else 3\ny = f(1 if a else 2) if b else 4")
     assert measures.nested_conditionals(tree) == [1]

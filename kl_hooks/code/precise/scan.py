@@ -241,7 +241,12 @@ def _dunder(node: Any) -> list[tuple[str, str, int]]:
     order = iter(("name", "globals", "locals", "fromlist", "level"))
     arguments: dict[str, Any] = {}
     for arg in node.args:
-        key = arg.keyword.value if arg.keyword else "" if arg.star == "**" else next(order, "")
+        if arg.keyword:
+            key = arg.keyword.value
+        elif arg.star == "**":
+            key = ""
+        else:
+            key = next(order, "")
         # what a starred argument passes is unknown; a name is no literal, so nothing is read from
         # it
         arguments[key] = libcst.Name("_") if arg.star else arg.value

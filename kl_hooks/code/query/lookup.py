@@ -188,15 +188,14 @@ def record_or_page(graph: Graph, text: str) -> Symbol | None:
             hits = hits_by_id(graph.db, identifier)
         if hits or any(link.method in NOTE_METHODS for link in (*out, *into)):
             prefix, path_or_name = split_id(identifier)
-            path = (
-                hits[0].path
-                if hits
-                else path_or_name
-                if prefix == "file"
-                else out[0].path
-                if out
-                else ""
-            )
+            if hits:
+                path = hits[0].path
+            elif prefix == "file":
+                path = path_or_name
+            elif out:
+                path = out[0].path
+            else:
+                path = ""
             line = max(hits[0].line, 1) if hits else 1
             return Symbol(identifier, path, line, line, hits[0].title if hits else "", "", "")
     return None

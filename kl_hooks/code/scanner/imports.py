@@ -30,7 +30,12 @@ def import_rows(node: ast.Import | ast.ImportFrom, lazy: bool, checking: bool) -
     """The rows of an import statement; the last place holds the statement's end line and
     columns.
     """
-    manner_name = "type-checking import" if checking else "lazy import" if lazy else "import"
+    if checking:
+        manner_name = "type-checking import"
+    elif lazy:
+        manner_name = "lazy import"
+    else:
+        manner_name = "import"
     place = (node.col_offset, node.end_lineno, node.end_col_offset)
     if isinstance(node, ast.Import):
         return [[alias.name, "", 0, node.lineno, manner_name, place] for alias in node.names]
@@ -63,13 +68,12 @@ def type_checking(test: Any) -> int:
     sign = 1
     while test.__class__ is ast.UnaryOp and test.op.__class__ is ast.Not:
         sign, test = -sign, test.operand
-    name = (
-        test.id
-        if test.__class__ is ast.Name
-        else test.attr
-        if test.__class__ is ast.Attribute
-        else ""
-    )
+    if test.__class__ is ast.Name:
+        name = test.id
+    elif test.__class__ is ast.Attribute:
+        name = test.attr
+    else:
+        name = ""
     return sign if name == "TYPE_CHECKING" else 0
 
 

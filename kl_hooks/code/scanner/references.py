@@ -51,13 +51,11 @@ def root_expression(frame: Frame, scope: Frame, root: str) -> str:
     """The expression for the root of a chain: a name, the result of a call, or something else
     (`UNKNOWN`).
     """
-    return (
-        _result(frame, scope, root[:-2])
-        if root.endswith("()")
-        else name_expression(frame, scope, root)
-        if root
-        else UNKNOWN
-    )
+    if root.endswith("()"):
+        return _result(frame, scope, root[:-2])
+    if root:
+        return name_expression(frame, scope, root)
+    return UNKNOWN
 
 
 def name_expression(frame: Frame, scope: Frame | None, name: str) -> str:
@@ -173,13 +171,12 @@ def instance(scope: Frame, root: str, attributes: str) -> str:
     if scope.table is None:
         table(scope)
     if root == "Self":
-        owner = (
-            owner_class(scope)
-            if scope.kind == "function"
-            else scope
-            if scope.kind == "class"
-            else None
-        )
+        if scope.kind == "function":
+            owner = owner_class(scope)
+        elif scope.kind == "class":
+            owner = scope
+        else:
+            owner = None
         return f"{INSTANCE}{qualified(owner)}" if owner is not None else UNKNOWN
     return _made(scope, scope, root, attributes)
 

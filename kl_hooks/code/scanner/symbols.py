@@ -232,13 +232,11 @@ def _id_prefix(frame: Frame, outer: Frame) -> str:
 def _last_name(node: ast.expr) -> str:
     while isinstance(node, _AROUND):
         node = node.value if isinstance(node, ast.Subscript) else node.func
-    return (
-        node.attr
-        if isinstance(node, ast.Attribute)
-        else node.id
-        if isinstance(node, ast.Name)
-        else ""
-    )
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Name):
+        return node.id
+    return ""
 
 
 def _makes_property(decorator: ast.expr) -> bool:

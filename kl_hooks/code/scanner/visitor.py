@@ -78,9 +78,11 @@ class Frame:
         module and block.
         """
         self.outer = outer
-        self.scope: str = (
-            kind if kind in ("module", "class", "function") else outer.scope if outer else "module"
-        )
+        self.scope: str = "module"
+        if kind in ("module", "class", "function"):
+            self.scope = kind
+        elif outer:
+            self.scope = outer.scope
         self.lazy: bool = kind == "function" or (outer is not None and outer.lazy)
         self.checking = checking
         self.prefix = ""
@@ -210,9 +212,12 @@ def annotated(node: Node) -> Chain | None:
             return dotted(node.value)
         if cls is ast.BinOp and node.op.__class__ is ast.BitOr:
             # of `X | Y` (PEP 604) neither is certain; with None there is one class left
-            node = (
-                node.left if _nothing(node.right) else node.right if _nothing(node.left) else None
-            )
+            if _nothing(node.right):
+                node = node.left
+            elif _nothing(node.left):
+                node = node.right
+            else:
+                node = None
         elif cls is ast.Subscript:
             outer = chain(node.value)
             if outer is None:
@@ -819,4 +824,8 @@ def _result(node: Node) -> str:
     without a name.
     """
     callee = chain(node.func) if node.__class__ is ast.Call else None
-    return "" if callee is None else f"{callee[0]}.{callee[1]}()" if callee[1] else f"{callee[0]}()"
+    if callee is None:
+        return ""
+    if callee[1]:
+        return f"{callee[0]}.{callee[1]}()"
+    return f"{callee[0]}()"

@@ -82,7 +82,12 @@ def _parse(content: bytes, name: str) -> Element:
 def _result(evidence: tuple[Evidence, ...]) -> dict[str, object]:
     counts = Counter(one.outcome for one in evidence)
     bad = counts["failed"] + counts["error"]
-    verdict = "failed" if bad else "passed" if counts["passed"] else "inconclusive"
+    if bad:
+        verdict = "failed"
+    elif counts["passed"]:
+        verdict = "passed"
+    else:
+        verdict = "inconclusive"
     reasons = ["nothing passed"] if verdict == "inconclusive" else []
     return {
         "exit": 1 if bad else 0,

@@ -287,7 +287,12 @@ def from_dependencies(
             shown, module, use = _LIBRARIES[name]
             files = sorted(importers.get(module, ()))
             # imported nowhere: 60 is below the threshold, since what is declared may be a leftover
-            confidence = 95 if len(files) > 2 else 85 if files else 60
+            if len(files) > 2:
+                confidence = 95
+            elif files:
+                confidence = 85
+            else:
+                confidence = 60
             if files:
                 evidence.append(f"{name_list(files, 3)} import{'s' if len(files) == 1 else ''} it.")
         if shown:

@@ -179,18 +179,20 @@ class Entry:
     def text(self, name: str) -> str:
         """Return a field that holds text; empty where it is missing."""
         value = self.values.get(name, "")
-        return (
-            "\n".join(value)
-            if isinstance(value, tuple)
-            else ""
-            if isinstance(value, Mapping)
-            else str(value)
-        )
+        if isinstance(value, tuple):
+            return "\n".join(value)
+        if isinstance(value, Mapping):
+            return ""
+        return str(value)
 
     def many(self, name: str) -> tuple[str, ...]:
         """Return a field that holds a list; a single text is a list of one."""
         value = self.values.get(name, ())
-        return value if isinstance(value, tuple) else (str(value),) if value else ()
+        if isinstance(value, tuple):
+            return value
+        if value:
+            return (str(value),)
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -1010,7 +1012,11 @@ def entry_to_dict(entry: Entry) -> dict[str, Any]:
 def _many(text: str) -> list[str]:
     """The items of a list in Markdown; other text is a list of one."""
     items = list_items(text)
-    return list(items) if len(items) > 1 and bullet_list(items) == text else [text] if text else []
+    if len(items) > 1 and bullet_list(items) == text:
+        return list(items)
+    if text:
+        return [text]
+    return []
 
 
 def _entry(plain: Mapping[str, Any], number: int) -> Entry:

@@ -118,7 +118,11 @@ def _id_in_file(ws: Workspace, path: str) -> str:
     )
     own = re.search(r"^id:[ \t]*[\"']?([\w-]+)", front[1], re.MULTILINE) if front else None
     named = RECORD_ID.match(path.rpartition("/")[2])
-    return own[1] if own else named[0] if named else ""
+    if own:
+        return own[1]
+    if named:
+        return named[0]
+    return ""
 
 
 def _unfinished_renumbering(ws: Workspace, path: str, old: str) -> str:
