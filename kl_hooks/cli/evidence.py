@@ -30,6 +30,7 @@ from kl_hooks.model.claim import tier_words
 from kl_hooks.model.receipt import Receipt, run_outcome
 from kl_hooks.model.text import one_line
 from kl_hooks.operations import evidence as operations
+from kl_hooks.proof.acceptance import accepted_line
 from kl_hooks.proof.verdict_text import outcome_counts
 
 if TYPE_CHECKING:
@@ -197,16 +198,6 @@ def _known_lines(recorded: operations.RecordedHistory) -> Iterator[str]:
     for claim in history.claims:
         how = ", ".join(tier_words(claim.tier.word, claim.freshness))
         yield f"claim     {claim.id}  {how}: {one_line(claim.text, 120)}"
-
-
-def accepted_line(one: Event) -> str:
-    """`2026-11-22: this store had 41 receipts, then 17: kl.db restored (local:ada@host)`."""
-    lost = one.body.get("lost") or [{}]
-    numbers = f"had {counted(int(lost[0].get('had') or 0), 'receipt')}, then {lost[0].get('found')}"
-    return (
-        f"{one.at[:10]}: this store {numbers}: {one_line(str(one.body.get('reason')), 200)}"
-        f" ({one.body.get('by')})"
-    )
 
 
 def _audit_lines(done: Audit, accepted: Sequence[Event]) -> Iterator[str]:

@@ -63,7 +63,8 @@ def initialized_workspace() -> Workspace:
 def _warn_of_broken_kinds(ws: Workspace) -> None:
     """Report, after a command that used the kinds, which files of `.kl/kinds/` are broken."""
     shown = click.get_current_context().find_root().ensure_object(dict).get(_SHOWN_PROBLEMS)
-    for problem in ws.catalog.problems if "catalog" in vars(ws) and not shown else ():
+    problems = ws.catalog.problems if "catalog" in vars(ws) and not shown else ()
+    for problem in allowed(tuple(problems)):
         warn(f"warning: {problem}")
 
 

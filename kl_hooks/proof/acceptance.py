@@ -7,6 +7,7 @@ from typing import Final
 from kl_hooks.clock import iso
 from kl_hooks.evidence.high_water import Rollback, ledger_writer, read_marks, rollbacks
 from kl_hooks.evidence.provenance import agent, producer
+from kl_hooks.model.text import counted, one_line
 from kl_hooks.records.events import Event, insert_events, list_events
 from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace, require_setup
@@ -37,3 +38,13 @@ def accept(ws: Workspace, reason: str) -> list[Rollback]:
 def accepted(ws: Workspace) -> list[Event]:
     """The Events that accepted a store after it lost receipts, oldest first."""
     return list_events(ws, STORE, ACCEPTED)
+
+
+def accepted_line(event: Event) -> str:
+    """`2026-11-22: this store had 41 receipts, then 17: kl.db restored (local:ada@host)`."""
+    lost = event.body.get("lost") or [{}]
+    numbers = f"had {counted(int(lost[0].get('had') or 0), 'receipt')}, then {lost[0].get('found')}"
+    return (
+        f"{event.at[:10]}: this store {numbers}: {one_line(str(event.body.get('reason')), 200)}"
+        f" ({event.body.get('by')})"
+    )

@@ -196,3 +196,20 @@ def test_a_set_up_that_git_ignores_is_named_with_the_rule(tmp_path: Path, home: 
     assert "echo '!/.kl/' >> .gitignore" in done.stdout
     repo.write(".gitignore", "build\n.*\n!/.kl/\n")
     assert "ignored" not in repo.kl("doctor").stdout
+
+
+def test_an_agent_sees_that_something_is_wrong_and_nothing_of_a_denied_file(
+    repo: Checkout,
+) -> None:
+    repo.write(".kl/kinds/payroll.yaml", "name: payroll\nsalary: 1\n")
+    rule = '{paths: [".kl/kinds/**"], actors: [agent]}'
+    repo.write(".kl/policy.yaml", f"version: 1\nrules:\n  - name: own\n    deny: {rule}\n")
+    agent = {"KL_AGENT": "bot"}
+    assert "salary" in repo.kl("doctor").stdout
+    for shape in ("text", "json"):
+        shown = repo.kl("doctor", "--format", shape, env=agent)
+        assert shown.returncode == 1
+        assert "salary" not in shown.stdout and "payroll" not in shown.stdout + shown.stderr
+    listed = repo.kl("memory", "list", env=agent)
+    assert listed.returncode == 0 and "payroll" not in listed.stderr, listed.stderr
+    assert "payroll" in repo.kl("memory", "list").stderr
