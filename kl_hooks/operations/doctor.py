@@ -407,9 +407,11 @@ def _file_type(path: Path) -> str:
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
         return "a link" if path.exists() else "a link that leads nowhere"
-    return (
-        "a folder" if stat.S_ISDIR(mode) else "a file" if stat.S_ISREG(mode) else "no regular file"
-    )
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISREG(mode):
+        return "a file"
+    return "no regular file"
 
 
 def _aside(path: Path, reason: str) -> tuple[str, str, str]:
