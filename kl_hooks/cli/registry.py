@@ -39,7 +39,7 @@ from kl_hooks.tiers.entries import caller_of, reading
 from kl_hooks.tiers.pools import list_pools
 
 if TYPE_CHECKING:
-    from kl_hooks.documents.indexing import Visibility
+    from kl_hooks.context.access import Access
     from kl_hooks.workspace import Workspace
 
 _MARK: Final = "<!-- A snapshot by kl, which replaces it: kl knowledge registry"
@@ -99,7 +99,7 @@ def _cell(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _skills(ws: Workspace, may: Visibility) -> _Rows:
+def _skills(ws: Workspace, may: Access) -> _Rows:
     live = [one for one in skills_in_force(ws) if may.shows(one)]
     known = effectiveness_of(ws, live)[0]
     return [
@@ -116,7 +116,7 @@ def _skills(ws: Workspace, may: Visibility) -> _Rows:
     ]
 
 
-def _agents(ws: Workspace, may: Visibility) -> _Rows:
+def _agents(ws: Workspace, may: Access) -> _Rows:
     """The agents that a skill names, or that used one."""
     has: dict[str, list[str]] = {}
     for one in all_skills(ws):
@@ -136,7 +136,7 @@ def _agents(ws: Workspace, may: Visibility) -> _Rows:
     ]
 
 
-def _pools(ws: Workspace, may: Visibility) -> _Rows:
+def _pools(ws: Workspace, may: Access) -> _Rows:
     return [
         {
             "name": one.name,
@@ -150,7 +150,7 @@ def _pools(ws: Workspace, may: Visibility) -> _Rows:
     ]
 
 
-def _contexts(ws: Workspace, may: Visibility) -> _Rows:
+def _contexts(ws: Workspace, may: Access) -> _Rows:
     with reading(ws) as db:
         found = list_contexts(db, caller_of(ws))
     return [
@@ -165,7 +165,7 @@ def _contexts(ws: Workspace, may: Visibility) -> _Rows:
     ]
 
 
-def _collections(ws: Workspace, may: Visibility) -> _Rows:
+def _collections(ws: Workspace, may: Access) -> _Rows:
     sync_documents(ws)
     documents = indexed_documents(ws, visible_documents(ws, None, may))
     return [
@@ -180,15 +180,15 @@ def _collections(ws: Workspace, may: Visibility) -> _Rows:
     ]
 
 
-def _kinds(ws: Workspace, may: Visibility) -> _Rows:
-    counts = records_by_status(ws)
+def _kinds(ws: Workspace, may: Access) -> _Rows:
+    counts = records_by_status(ws, may.without_denied)
     return [
         {"name": name, "purpose": kind.purpose, "records": counts.get(name, {})}
         for name, kind in ws.kinds.items()
     ]
 
 
-_REGISTRIES: Final[Mapping[str, Callable[[Workspace, Visibility], _Rows]]] = {
+_REGISTRIES: Final[Mapping[str, Callable[[Workspace, Access], _Rows]]] = {
     "skills": _skills,
     "agents": _agents,
     "pools": _pools,

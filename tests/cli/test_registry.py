@@ -78,3 +78,20 @@ def test_registries_are_asked_for_now_and_a_snapshot_has_what_everybody_may_read
         done = repo.kl("knowledge", "registry", "pools", "--snapshot", place, env=env)
         assert done.returncode == 2, (place, done.stdout)
     assert repo.kl("knowledge", "registry", "nope").returncode == 2
+
+
+def test_what_is_denied_to_an_agent_is_in_no_number_of_the_kinds(repo: Checkout) -> None:
+    repo.write(
+        ".kl/policy.yaml",
+        "rules:\n  - name: pay\n    deny: {tags: [pay]}\n",
+    )
+    for title, tags in (("Use tables", "data"), ("Bob earns much", "pay")):
+        fields = ("--context", "x", "--decision", "y", "--tag", tags)
+        made = repo.kl("decision", "new", title, *fields)
+        assert made.returncode == 0, made.stderr
+
+    def decisions(env: dict[str, str] | None) -> int:
+        rows = ask(repo, "kinds", env=env)["kinds"]
+        return sum(next(row["records"] for row in rows if row["name"] == "decision").values())
+
+    assert (decisions(None), decisions(BOT)) == (2, 1)

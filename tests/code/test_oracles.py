@@ -126,7 +126,7 @@ UNREADABLE: dict[str, list[str]] = {}
 
 @pytest.mark.slow
 def test_this_project_is_what_libcst_and_grimp_see(tmp_path: Path) -> None:
-    result = locked("self", tmp_path, 16)
+    result = locked("self", tmp_path, 25)
     assert result.refused == 0
     assert result.definitions > 200
     assert result.edges > 1000
@@ -134,7 +134,7 @@ def test_this_project_is_what_libcst_and_grimp_see(tmp_path: Path) -> None:
 
 
 def test_pythons_own_library_is_what_libcst_and_grimp_see(tmp_path: Path) -> None:
-    result = locked("Lib", tmp_path, 16)
+    result = locked("Lib", tmp_path, 25)
     assert result.definitions > 200
     assert result.edges > 1000
 
@@ -143,7 +143,7 @@ def test_pythons_own_library_is_what_libcst_and_grimp_see(tmp_path: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SDISTS)
 def test_three_large_packages_are_what_libcst_and_grimp_see(name: str, tmp_path: Path) -> None:
-    result = locked(name, tmp_path, 16)
+    result = locked(name, tmp_path, 32)
     assert result.definitions > 200
     assert result.edges > 1000
 
