@@ -12,6 +12,7 @@ from __future__ import annotations
 import hmac
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -83,6 +84,11 @@ class KnowledgeServer(ThreadingHTTPServer):
             ) from None
         self.hosts = frozenset(f"{name}:{self.server_port}" for name in (HOST, "localhost"))
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report an error outside of an answer, unless the client left before it had its answer."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
 
 class _Refused(Exception):
     """A request that no tool sees."""
@@ -95,6 +101,8 @@ class _Refused(Exception):
 class _Handler(BaseHTTPRequestHandler):
     server: KnowledgeServer
     protocol_version = "HTTP/1.1"
+    # what is answered before a version was read: HTTP/0.9, the default, has no status line
+    default_request_version = protocol_version
     server_version = "kl"
     sys_version = ""
     timeout = _SECONDS
@@ -147,6 +155,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
+    def _header(self, name: str, default: str = "") -> str:
+        """Return the value of a header that something is decided by. _Refused where it is there twice:
+        a proxy may have decided by the other one.
+        """
+        values = self.headers.get_all(name, [default])
+        if len(values) > 1:
+            raise _Refused(HTTPStatus.BAD_REQUEST, f"{name} is there {len(values)} times.")
+        return values[0]
+
     def _check_sender(self) -> None:
         hosts, origins = self.headers.get_all("Host", []), self.headers.get_all("Origin", [])
         if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
@@ -155,10 +172,10 @@ class _Handler(BaseHTTPRequestHandler):
             )
         if any(one.lower().removeprefix("http://") not in self.server.hosts for one in origins):
             raise _Refused(HTTPStatus.FORBIDDEN, "sent on behalf of another origin.")
-        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+        if self._header("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
             raise _Refused(HTTPStatus.FORBIDDEN, "sent on behalf of another site.")
         # the name of a scheme has no case (RFC 9110, section 11.1)
-        scheme, _, given = self.headers.get("Authorization", "").partition(" ")
+        scheme, _, given = self._header("Authorization").partition(" ")
         # in constant time: how long a comparison takes shows how much of a guess is right
         right = hmac.compare_digest(
             given.strip().encode("utf-8", "replace"), self.server.token.encode()
@@ -170,9 +187,9 @@ class _Handler(BaseHTTPRequestHandler):
             )
 
     def _body(self) -> bytes:
-        if self.headers.get("Transfer-Encoding"):
+        if self._header("Transfer-Encoding"):
             raise _Refused(HTTPStatus.LENGTH_REQUIRED, "a body needs a Content-Length.")
-        length = self.headers.get("Content-Length", "0")
+        length = self._header("Content-Length", "0")
         if not length.isascii() or not length.isdecimal():
             raise _Refused(HTTPStatus.BAD_REQUEST, "Content-Length is no number.")
         # compared as text first: a number of a million digits takes its time to be read
@@ -182,6 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
             )
         # a form of another site is sent without asking first only as text or as a form
         # (fetch.spec.whatwg.org, CORS)
+        self._header("Content-Type")
         if int(length) and self.headers.get_content_type() != "application/json":
             raise _Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must be application/json.")
         try:

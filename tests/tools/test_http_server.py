@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -218,6 +219,61 @@ def test_oversized_and_broken_requests_are_refused(
         assert (status, headers["Connection"]) == (500, "close")
         assert "internal error: ZeroDivisionError" in refused["error"]["reason"]
     assert serve.ask("POST", "/tools/graph_search", {"query": "x"})[0] == 200
+
+
+def test_a_header_that_decides_is_there_once(serve: Served) -> None:
+    """A proxy, or a browser, may have gone by the second one."""
+    deciding = {
+        "Authorization": (f"Bearer {TOKEN}", "Bearer other"),
+        "Content-Length": ("2", "20"),
+        "Content-Type": ("application/json", "text/plain"),
+        "Sec-Fetch-Site": ("none", "cross-site"),
+        "Transfer-Encoding": ("", "chunked"),
+    }
+    once = {"Host": f"127.0.0.1:{serve.port}", "Connection": "close"}
+    once |= {name: first for name, (first, _) in deciding.items()}
+    for name, (_, second) in deciding.items():
+        lines = [*once.items(), (name, second)]
+        head = "".join(f"{header}: {value}\r\n" for header, value in lines)
+        answer = serve.raw(f"POST /tools/graph_search HTTP/1.1\r\n{head}\r\n{{}}".encode())
+        assert answer.startswith(b"HTTP/1.1 400 "), answer[:200]
+        assert f"{name} is there 2 times".encode() in answer
+
+
+def test_a_client_that_left_is_no_error_and_what_is_no_http_has_a_status(
+    serve: Served, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("HTTP/2.0", "HTTP/1.1.1"):
+        answer = serve.raw(f"GET / {version}\r\n\r\n".encode())
+        assert answer.split(b" ", 1)[0] == b"HTTP/1.1", answer[:80]
+    left = threading.Event()
+
+    def answer_late(*_: Any, **__: Any) -> tuple[dict[str, Any], int]:
+        assert left.wait(20)
+        return {"text": "x" * 5_000_000}, 0
+
+    monkeypatch.setattr(http_server, "call", answer_late)
+    head = f"Host: 127.0.0.1:{serve.port}\r\nAuthorization: Bearer {TOKEN}\r\n"
+    with socket.create_connection(("127.0.0.1", serve.port), timeout=20) as client:
+        # to close with a reset, as a process that was killed: SO_LINGER of zero seconds
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.sendall(f"GET /rag/search?query=x HTTP/1.1\r\n{head}\r\n".encode())
+        time.sleep(0.05)
+    left.set()
+    monkeypatch.undo()
+    assert serve.ask("POST", "/tools/graph_search", {"query": "x"})[0] == 200
+    assert wait_for_threads()
+    assert capfd.readouterr().err == ""
+
+
+def wait_for_threads() -> bool:
+    """Wait until the server answers nobody any more."""
+    deadline = time.monotonic() + 20
+    while any("process_request" in thread.name for thread in threading.enumerate()):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def test_every_route_is_a_tool_or_a_package(repo: Checkout) -> None:
