@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Awaitable, Callable
+from typing import TextIO
 
 import anyio
 from mcp import ClientSession, StdioServerParameters
@@ -18,8 +20,10 @@ def with_client(
     work: Callable[[ClientSession], Awaitable[None]],
     *args: str,
     seconds: float = 60,
-) -> None:
-    """Start `kl mcp` as a client does, and do `work` with it, in at most so many seconds."""
+) -> str:
+    """Start `kl mcp` as a client does, do `work` with it in at most so many seconds, and return what
+    the server printed on stderr.
+    """
     environ = {**os.environ, "PYTHONPATH": str(HERE)}
     server = StdioServerParameters(
         command=sys.executable,
@@ -28,13 +32,16 @@ def with_client(
         cwd=str(repo.root),
     )
 
-    async def run() -> None:
+    async def run(stderr: TextIO) -> None:
         with anyio.fail_after(seconds):
             async with (
-                stdio_client(server) as (incoming, outgoing),
+                stdio_client(server, errlog=stderr) as (incoming, outgoing),
                 ClientSession(incoming, outgoing) as session,
             ):
                 await session.initialize()
                 await work(session)
 
-    anyio.run(run)
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as stderr:
+        anyio.run(run, stderr)
+        stderr.seek(0)
+        return stderr.read()

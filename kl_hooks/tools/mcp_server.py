@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio.to_thread
 import mcp_types as types
@@ -19,7 +19,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from kl_hooks.context.access import access
-from kl_hooks.errors import CLEAN, KlError, UsageProblem
+from kl_hooks.errors import CLEAN, USAGE_ERROR, KlError, UsageProblem
 from kl_hooks.model.text import inert_json, quoted_field, quoted_lines, safe_text, suggest_spelling
 from kl_hooks.tools.call import call, catalogue
 from kl_hooks.tools.tool import author
@@ -27,6 +27,8 @@ from kl_hooks.tools.tool import author
 if TYPE_CHECKING:
     from kl_hooks.tools.tool import Tool
     from kl_hooks.workspace import Workspace
+
+_Result = TypeVar("_Result")
 
 DEFAULT: Final = (
     "context",
@@ -248,6 +250,18 @@ def _decisions(ws: Workspace) -> list[types.Resource]:
     ]
 
 
+async def _in_thread(result: Callable[[], _Result]) -> _Result:
+    """Return what a function does, run in a thread: a question to a large graph must not delay the
+    answer to a ping. MCPError for what it raises as KlError: the library would print a traceback.
+    """
+    try:
+        return await anyio.to_thread.run_sync(result)
+    except KlError as problem:
+        is_usage = problem.exit_code == USAGE_ERROR
+        code = types.INVALID_PARAMS if is_usage else types.INTERNAL_ERROR
+        raise MCPError(code, str(problem)) from None
+
+
 def make_server(
     open_repository: Callable[[], Workspace], wanted: Sequence[str], *, allow_write: bool
 ) -> Server[Any]:
@@ -269,15 +283,14 @@ def make_server(
                 types.INVALID_PARAMS, f"no tool {params.name!r} is listed here. {hint}".strip()
             )
         given = json.dumps(params.arguments or {}).encode()
-        # in a thread: a question to a large graph must not delay the answer to a ping
-        return answer(*await anyio.to_thread.run_sync(_call, params.name, given))
+        return answer(*await _in_thread(lambda: _call(params.name, given)))
 
     def _call(name: str, given: bytes) -> tuple[dict[str, Any], int]:
         return call(open_repository(), name, given, allow_write=allow_write)
 
     async def list_resources(ctx: Any, params: Any) -> types.ListResourcesResult:
-        found = await anyio.to_thread.run_sync(lambda: _decisions(open_repository()))
-        return types.ListResourcesResult(resources=found)
+        resources = await _in_thread(lambda: _decisions(open_repository()))
+        return types.ListResourcesResult(resources=resources)
 
     async def list_templates(ctx: Any, params: Any) -> types.ListResourceTemplatesResult:
         templates = [
@@ -292,10 +305,7 @@ def make_server(
 
     async def read(ctx: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
-        try:
-            text = await anyio.to_thread.run_sync(lambda: read_resource(open_repository(), uri))
-        except KlError as problem:
-            raise MCPError(types.INVALID_PARAMS, str(problem)) from None
+        text = await _in_thread(lambda: read_resource(open_repository(), uri))
         content = types.TextResourceContents(uri=uri, text=text, mime_type="text/plain")
         return types.ReadResourceResult(contents=[content])
 
