@@ -27,9 +27,12 @@ _SECRET_WORDS: Final = ("pass", "pwd", "secret", "token", "cred", "auth", "key",
 """Everything that `_assignment` matches begins with one of these or of `_PASSWORD_WORDS`, in small
 or capital letters.
 """
+_PASSWORD_PHRASES: Final = ("mot de passe", "kata sandi")
 _PASSWORD_WORDS: Final = (
-    *("kennwort", "mot de passe", "mdp", "senha", "clave", "contrasena", "wachtwoord", "parola"),
-    *("adgangskode", "losenord", "salasana", "haslo", "heslo", "jelszo", "lozinka", "kata sandi"),
+    *("kennwort", "mdp", "senha", "clave", "contrasena", "wachtwoord", "parola", "adgangskode"),
+    *("losenord", "salasana", "haslo", "heslo", "jelszo", "lozinka"),
+    # what is several words in prose is one name in configuration: mot_de_passe, motDePasse
+    *(phrase.replace(" ", joint) for phrase in _PASSWORD_PHRASES for joint in (" ", "_", "-", "")),
 )
 """`password` in other languages, as typed on a keyboard without accents …"""
 _PASSWORD_LETTERS: Final = (

@@ -210,6 +210,7 @@ NAMES_OF_PASSWORDS = (
     *("parolă: @", "mật khẩu: @", "密碼：@", "口令：@", "暗証番号：@", "암호: @", "κωδικός: @"),
     *("كلمة السر: @", "كلمة المرور: @", "पासवर्ड: @", "รหัสผ่าน: @"),
     *("-storepass @", "fix the login, password: @ does not work"),
+    *("mot_de_passe: @", "DB_MOT_DE_PASSE=@", "motDePasse=@", "kata-sandi: @"),
 )
 
 
