@@ -125,6 +125,23 @@ def test_a_session_of_the_official_client(served: Checkout) -> None:
     with_client(served, work, "--allow-write")
 
 
+def test_a_damaged_store_is_an_error_that_is_named_and_no_traceback(
+    served: Checkout,
+) -> None:
+    served.kl("decision", "new", "Feed bytes", "--context", "c", "--decision", "d")
+    (served.state / "kl.db").write_bytes(b"no database" * 100)
+
+    async def work(session: ClientSession) -> None:
+        with pytest.raises(MCPError, match="is not a database"):
+            await session.list_resources()
+        with pytest.raises(MCPError, match="is not a database"):
+            await session.read_resource("kl://adr/ADR-0001")
+        read = await session.call_tool("decision_read", {"id": "ADR-0001"})
+        assert read.is_error and "is not a database" in read.content[0].text  # type: ignore[union-attr]
+
+    assert "Traceback" not in with_client(served, work)
+
+
 def test_reading_is_the_default(served: Checkout) -> None:
     async def work(session: ClientSession) -> None:
         assert [one.name for one in (await session.list_tools()).tools] == READING
