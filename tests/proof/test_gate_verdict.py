@@ -4,7 +4,7 @@ next to it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -410,6 +410,26 @@ def test_changed_files_that_no_event_shows_are_noted_beside_a_transfer() -> None
     assert decided(others=[replace(run, executed=None)]).notes == ()
     second = of_other_content(made("b1", *A, *B), STALE, "data/e.pem", executed=opened)
     assert decided(others=[run, second]).notes == (f"data/b.pem, data/c.pem {words}",)
+
+
+def test_variables_are_compared_of_the_runs_that_the_proof_rests_on() -> None:
+    proving, other = executed(Reads()), executed(Reads())
+    runs = [
+        of_other_content(made("b2", *A, *B), VALID, executed=proving),
+        of_other_content(made("b1", *A, *B), STALE, executed=other),
+        of_other_content(made("b0", *A), NOT_ASSESSED),
+    ]
+    compared: list[Executed] = []
+
+    def note(runs: Iterable[Executed]) -> list[str]:
+        compared.extend(runs)
+        return ["APP_MODE has another value now"]
+
+    proof = decided(others=runs, variable_notes=note)
+    assert proof.notes == ("APP_MODE has another value now",)
+    assert [run is proving for run in compared] == [True]
+    # beside no proof is no note
+    assert decided(others=runs[1:], variable_notes=note).notes == ()
 
 
 def test_runs_that_count_for_nothing_are_named_with_the_reason() -> None:

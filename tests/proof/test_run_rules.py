@@ -9,6 +9,7 @@ import pytest
 
 from kl_hooks.config.settings import KnownFailure, VerifyPolicy
 from kl_hooks.evidence.ledger import Entry
+from kl_hooks.evidence.shared_names import OMITTED_PASSES
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.receipt import WAS_RUNNING, Evidence
 from kl_hooks.proof.configured_selection import ConfiguredSelection, collects_doctests
@@ -56,6 +57,21 @@ def test_each_rule_has_its_name(changes: dict[str, Any], rule: str) -> None:
     judged = judge_run(ContentRun(made("a4", *A, **changes), **facts))
     assert judged.against is not None and judged.against.rule == rule
     assert judged.has_failed == (rule == "tests_failed")
+
+
+@pytest.mark.parametrize(
+    ("selection", "words"),
+    [
+        ({}, "nothing passed"),
+        ({OMITTED_PASSES: 2}, "its tests share a redacted name with tests that it omitted"),
+    ],
+)
+def test_a_run_without_a_pass_states_whether_its_passes_were_of_shared_names(
+    selection: dict[str, Any], words: str
+) -> None:
+    judged = judge_run(ContentRun(made("a4", evidence=(), selection=selection), trees=(HERE,)))
+    assert judged.against is not None
+    assert (judged.against.rule, judged.against.text) == ("nothing_passed", words)
 
 
 def test_a_run_in_which_only_known_failures_failed_counts() -> None:
