@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import pytest
 
@@ -178,6 +180,24 @@ def test_a_record_is_decided_by_its_id_its_node_and_a_passage_of_it(ws: Workspac
     assert {node: effects[node][0] for node in effects} == dict(
         zip(nodes, ("deny", "deny", "deny", "redact", "allow"), strict=True)
     )
+
+
+@pytest.mark.parametrize("more", [{}, {"status": "superseded"}, {"expires": "2020-01-01"}])
+def test_the_file_of_a_record_is_decided_as_the_record_whatever_its_state(
+    ws: Workspace, more: dict[str, str]
+) -> None:
+    zeta = get_record(ws, "ADR-0002")
+    text = (ws.root / zeta.path).read_text("utf-8")
+    fields = "".join(f"{name}: {value}\n" for name, value in more.items())
+    (ws.root / zeta.path).unlink()
+    place = f"archive/{Path(zeta.path).name}" if "status" in more else Path(zeta.path).name
+    path = f"{Path(zeta.path).parent.as_posix()}/{place}"
+    (ws.root / path).parent.mkdir(exist_ok=True)
+    text = text.replace("status: accepted\n", "") if "status" in more else text
+    (ws.root / path).write_text(text.replace("---\n", f"---\n{fields}", 1), "utf-8")
+    files = (f"file:{path}", f"file:{get_record(ws, 'ADR-0001').path}", "file:src/shop.py")
+    effects = decided(ws).effects(files)
+    assert [effects[file][0] for file in files] == ["deny", "allow", "allow"]
 
 
 def test_who_asks_is_who_is_named_or_whoever_runs_this(
