@@ -222,7 +222,7 @@ def test_oversized_and_broken_requests_are_refused(
 
 
 def test_a_header_that_decides_is_there_once(serve: Served) -> None:
-    """A proxy, or a browser, may have gone by the second one."""
+    """A proxy, or a browser, may have decided by the second one."""
     deciding = {
         "Authorization": (f"Bearer {TOKEN}", "Bearer other"),
         "Content-Length": ("2", "20"),
