@@ -115,9 +115,7 @@ class Proof:
         """The runs that a person is shown as the proof: one where one is enough."""
         if self.together:
             return self.runs
-        if self.run:
-            return (self.run,)
-        return ()
+        return (self.run,) if self.run else ()
 
     @property
     def state(self) -> str:

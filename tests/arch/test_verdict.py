@@ -155,3 +155,24 @@ def test_the_surveyed_imports_are_judged(repo: Checkout) -> None:
     assert {"tools/c.py", "src/web/broken.py"} <= {one.path for one in strict.problems}
     none = judge(Manifest(MANIFEST, ()), found, "2026-11-28", "worktree")
     assert (none.files, none.unassigned) == (0, ())
+
+
+def test_a_forbidden_chain_may_lead_through_imports_within_a_layer(repo: Checkout) -> None:
+    repo.write("src/top/a.py", "import mid.b\n")
+    repo.write("src/mid/b.py", "import mid.c\n")
+    repo.write("src/mid/c.py", "import low.d\n")
+    repo.write("src/low/d.py", "x = 1\n")
+    repo.commit("layers")
+    rules = """\
+version: 1
+layers:
+  - {name: low, paths: [src/low/], may_depend_on: []}
+  - {name: mid, paths: [src/mid/], may_depend_on: [low]}
+  - {name: top, paths: [src/top/], may_depend_on: [mid]}
+"""
+    ws = repo.workspace()
+    survey = survey_imports(ws, load_content(ws))
+    for indirect, statements in (("ignore", []), ("forbid", ["top.a -> mid.b -> mid.c -> low.d"])):
+        manifest = read_manifest(MANIFEST, f"{rules}indirect: {indirect}\n".encode())
+        verdict = judge(manifest, survey, "2026-11-28", "worktree")
+        assert [violation.statement for violation in verdict.violations] == statements

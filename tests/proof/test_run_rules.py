@@ -16,6 +16,7 @@ from kl_hooks.proof.configured_selection import ConfiguredSelection, collects_do
 from kl_hooks.proof.content_policy import _counting_failures, _known_failure_notes
 from kl_hooks.proof.content_proof import Proof
 from kl_hooks.proof.content_runs import ContentRun
+from kl_hooks.proof.failed_tests import Failure
 from kl_hooks.proof.other_runs import Transfer
 from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.run_rules import judge_run
@@ -57,6 +58,18 @@ def test_each_rule_has_its_name(changes: dict[str, Any], rule: str) -> None:
     judged = judge_run(ContentRun(made("a4", *A, **changes), **facts))
     assert judged.against is not None and judged.against.rule == rule
     assert judged.has_failed == (rule == "tests_failed")
+
+
+def test_a_file_that_can_not_be_collected_is_named_with_the_place_of_the_error() -> None:
+    judged = judge_run(ContentRun(made("a4", *A), trees=(HERE,)))
+    place = "tests/test_a.py:3:8: SyntaxError: invalid syntax"
+    error = Evidence("PytestTest", "test:tests/test_a.py", "error", detail={"at": place})
+    run = judged.run.receipt.run[:8]
+    assert str(Failure.of(error, judged)) == (
+        f"tests/test_a.py can't be collected (run {run}): {place}"
+    )
+    unplaced = Failure.of(error._replace(detail={}), judged)
+    assert str(unplaced) == f"tests/test_a.py failed in run {run}, and did not pass since"
 
 
 @pytest.mark.parametrize(

@@ -561,3 +561,11 @@ def test_slow_patterns_wait_for_their_first_need() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "0", "1", "1"]
+
+
+def test_patterns_that_are_compiled_ahead_wait_for_no_first_text() -> None:
+    patterns = (redaction._known_tokens, redaction._assignment)
+    for pattern in patterns:
+        pattern.cache_clear()
+    redaction.compile_patterns()
+    assert [pattern.cache_info().currsize for pattern in patterns] == [1, 1]
