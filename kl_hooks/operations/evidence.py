@@ -299,7 +299,7 @@ def _checked_bundle(ws: Workspace, request: VerifyRequest) -> CheckedBundle:
     from kl_hooks.store.files import read_given
 
     path = Path(request.file)
-    if not path.is_file():
+    if not path.exists():
         raise UsageProblem("no such file.", place=request.file)
     now, trusted = iso(ws.clock.now()), trusted_keys(ws, request.trust_ref).keys
     rows: list[SignedReceipt | Problem] = []
@@ -407,7 +407,7 @@ def _import(ws: Workspace, request: ImportRequest, access: Access) -> ImportedEv
 
     path, tree = Path(request.file), request.tree or None
     require_shown_files(ws, access, [path])
-    if not path.is_file():
+    if not path.exists():
         raise UsageProblem("no such file.", place=request.file)
     # 40 digits of SHA-1, 64 of SHA-256: a shorter one may come to mean another tree as the
     # repository grows
