@@ -4,9 +4,9 @@ take it away.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.kind import COUNT_FIELDS, REJECTED, SEEDED, SUPERSEDED, Field, Kind, Verb
@@ -29,7 +29,16 @@ if TYPE_CHECKING:
     from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
 
-Change = Callable[..., "Record"]
+
+class Change(Protocol):
+    """How a record of a kind is changed."""
+
+    def __call__(
+        self, ws: Workspace, record: Record, values: Mapping[str, Any], /, *, by: str
+    ) -> Record:
+        """Return the record with these values. `by`: the agent that changes it; empty: a person."""
+
+
 _SET_BY_VERBS: Final = ("status", "updated", "supersedes", "superseded_by")
 """Fields that no option sets."""
 _DECIDED: Final = ("date", "decided_at", "deprecated_at", "authority")

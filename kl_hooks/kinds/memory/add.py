@@ -107,15 +107,15 @@ def add_memory(
 
 
 def revise(
-    ws: Workspace, record: Record, values: Mapping[str, Any], ttl_days: int | None, author: str = ""
+    ws: Workspace, record: Record, values: Mapping[str, Any], ttl_days: int | None, by: str = ""
 ) -> Record:
     """Return the memory with some fields changed. An agent's change of an approved one is a
     proposal.
 
-    `author`: the agent that calls; empty: as the environment names it. UsageProblem for fields that no
+    `by`: the agent that calls; empty: as the environment names it. UsageProblem for fields that no
     agent may set.
     """
-    author = author or _by(ws)
+    by = by or _by(ws)
     changed: dict[str, Any] = {**values, **_expiry(ws, ttl_days)}
     if "pattern" in changed and "title" not in changed:
         changed["title"] = title_of(str(changed["pattern"]))
@@ -123,16 +123,12 @@ def revise(
         raise UsageProblem(
             "nothing is to be changed.", place=record.id, hint="Give --text, --title, --tag, …"
         )
-    if (
-        author.startswith("agent:")
-        and record.status == MEMORY.proposal
-        and record.authority != "human"
-    ):
+    if by.startswith("agent:") and record.status == MEMORY.proposal and record.authority != "human":
         text = "\n".join(
             str(changed.get(name) or record.text(name)) for name in ("title", "pattern")
         )
         changed["quarantine"] = "; ".join(injection_reasons(text)) or None
-    return change_record(ws, record, changed, by=author)
+    return change_record(ws, record, changed, by=by)
 
 
 def promote(ws: Workspace, record: Record, reviewer: Reviewer) -> Record:
