@@ -309,10 +309,7 @@ def violations(
     if manifest.indirect == "forbid":
         broken = sorted(
             [*broken, *forbidden_chains(manifest, whole() if whole else links, modules)],
-            key=lambda exception_or_violation: (
-                exception_or_violation.path,
-                exception_or_violation.line,
-            ),
+            key=lambda violation: (violation.path, violation.line),
         )
     return _numbered(broken)
 

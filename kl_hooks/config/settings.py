@@ -136,7 +136,7 @@ class VerifyPolicy(NamedTuple):
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> VerifyPolicy:
         """From the compiled form."""
-        paths = tuple(PathPolicy(*failure) for failure in plain.get("paths", ()))
+        paths = tuple(PathPolicy(*path) for path in plain.get("paths", ()))
         known_failures = tuple(
             KnownFailure(*failure) for failure in plain.get("known_failures", ())
         )

@@ -107,7 +107,7 @@ def _build(
         from kl_hooks.context.related import find_changes
 
         changes = find_changes(ws, request.changed)
-    texts = [list_name for list_name in (request.task, *request.queries) if list_name.strip()]
+    texts = [text for text in (request.task, *request.queries) if text.strip()]
     if not texts and changes:
         texts = [changes.text]
     task = _task(texts, changes)

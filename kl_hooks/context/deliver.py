@@ -381,9 +381,7 @@ def _deliver_again(
     shown, now = cached.document, ws.clock.now()
     budget = request.budget or write_budget(Budget(**shown["budget"]))
     about = envelope(request.task, budget, request.style, request.trace_id, now)
-    text = "\n".join(
-        known_event for known_event in (request.task, *request.queries) if known_event.strip()
-    )
+    text = "\n".join(question for question in (request.task, *request.queries) if question.strip())
     when = {"trace_id": about.trace_id, "created_at": iso(now)}
     shown = {
         **shown,

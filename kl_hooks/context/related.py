@@ -205,8 +205,8 @@ def _changed_code(db: Database, changes: Changes) -> Iterator[Candidate]:
         yield symbol_candidate(symbols[name], f"uses {split_id(users[name])[1]}, {reason}")
     tests = {
         test: name
-        for name, symbol_links in tests_calling(db, list(ids)).items()
-        for test in sorted(symbol_links)
+        for name, calling_tests in tests_calling(db, list(ids)).items()
+        for test in sorted(calling_tests)
     }
     for test in list(tests)[:_USERS]:
         path, _, own = test.removeprefix("test:").partition("::")

@@ -378,9 +378,9 @@ def _bm25_files(code: MemoryCode, text: str) -> CodeRanking:
 
 
 def _bm25_symbols(code: MemoryCode, text: str) -> CodeRanking:
-    keys = [(path, place) for path, element in code.files.items() for place, _ in element.docs]
+    keys = [(path, place) for path, source in code.files.items() for place, _ in source.docs]
     scores = _bm25(
-        [counts for element in code.files.values() for _, counts in element.docs], _asked(text)
+        [counts for source in code.files.values() for _, counts in source.docs], _asked(text)
     )
     of_file: dict[str, list[float]] = {}
     symbols: list[RankedSymbol] = []

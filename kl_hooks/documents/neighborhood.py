@@ -451,7 +451,7 @@ class _Reader:
             )
             for number, written in self._db.rows(sql, batch):
                 rows.setdefault(number, []).append(written)
-        names = {written for batch in rows.values() for written in batch}
+        names = {written for names_of_chunk in rows.values() for written in names_of_chunk}
         symbols = symbols_named(self._db, names)
         records = self._records(names)
         counts = self._counts(names - symbols.keys() - records.keys())

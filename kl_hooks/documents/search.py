@@ -758,8 +758,8 @@ def _passage_marks(
     """
     added = [passage for passage in passages if not passage.is_file]
     records = {
-        passage.id: passage
-        for passage in get_records(ws, sorted({record.document for record in added}))
+        record.id: record
+        for record in get_records(ws, sorted({passage.document for passage in added}))
     }
     marks: dict[int, tuple[str, ...]] = {}
     for passage in added:

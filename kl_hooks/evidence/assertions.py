@@ -267,15 +267,17 @@ def archived_claims(db: Database, now: int) -> list[Claim]:
     claims_and_times = zip(claims, (row[5] for row in rows), strict=True)
     # a dictionary in the order of the rows: of a claim that was archived twice the newer one counts
     newest = {
-        one.id: replace(one, freshness="expired", reasons=(*one.reasons, f"archived on {at}"))
-        for one, at in claims_and_times
+        claim.id: replace(
+            claim, freshness="expired", reasons=(*claim.reasons, f"archived on {archived_at}")
+        )
+        for claim, archived_at in claims_and_times
     }
     return list(newest.values())
 
 
 def count_citations(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
     """The same claims, with what their authors cite counted."""
-    cited = sorted({ref for observation_and_why in claims for ref in observation_and_why.cites})
+    cited = sorted({ref for claim in claims for ref in claim.cites})
     if not cited:
         return list(claims)
     observed = {

@@ -312,7 +312,7 @@ class FlakyPasses:
         state = chain_head(self._db)
         flaky_by_test = _KNOWN.get(state)
         if flaky_by_test is None:
-            receipts = [flaky.receipt for flaky in failing_runs(self._db, RETAINED, "pytest")]
+            receipts = [run.receipt for run in failing_runs(self._db, RETAINED, "pytest")]
             flaky_by_test = {flaky.test: flaky for flaky in _found(self._compare, receipts)}
             _KNOWN.clear()
             _KNOWN[state] = flaky_by_test

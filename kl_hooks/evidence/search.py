@@ -66,26 +66,22 @@ def _claim_documents(ws: Workspace, db: Database, have: set[str]) -> dict[str, l
     """
     rows = [
         (
-            owner_or_documents.id,
-            owner_or_documents.text,
-            owner_or_documents.about,
-            owner_or_documents.author,
-            owner_or_documents.made_at,
+            claim.id,
+            claim.text,
+            claim.about,
+            claim.author,
+            claim.made_at,
         )
-        for owner_or_documents in known_assertions(ws, db)
+        for claim in known_assertions(ws, db)
     ]
     documents = {
         # with its time, so that a claim which is made again replaces its older document
         f"claim:{key}:{at}": [Document(f"claim:{key}", CLAIM, "", 0, text, f"{about}\n{author}")]
         for key, text, about, author, at in rows
     }
-    removed = {
-        owner_or_documents for owner_or_documents in have if owner_or_documents.startswith("claim:")
-    } - documents.keys()
+    removed = {owner for owner in have if owner.startswith("claim:")} - documents.keys()
     return {
-        owner: owner_or_documents
-        for owner, owner_or_documents in documents.items()
-        if owner not in have
+        owner: claim_documents for owner, claim_documents in documents.items() if owner not in have
     } | {owner: [] for owner in removed}
 
 

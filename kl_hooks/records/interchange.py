@@ -183,7 +183,7 @@ def plan_import(
         )
     sync(ws)
     existing = {
-        imported.id for imported in get_records(ws, [record.id for record in named if record.id])
+        record.id for record in get_records(ws, [imported.id for imported in named if imported.id])
     }
     new = [imported for imported in named if imported.id not in existing]
     problems += _id_conflicts(ws, kind, new)

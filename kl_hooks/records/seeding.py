@@ -114,8 +114,7 @@ def plan_steps(
     record_of_key: dict[str, Record] = {}
     twice: list[Record] = []
     for record in sorted(
-        (outdated_record for outdated_record in existing if outdated_record.text("entity_id")),
-        key=lambda outdated_record: outdated_record.id,
+        (seeded for seeded in existing if seeded.text("entity_id")), key=lambda seeded: seeded.id
     ):
         if record_of_key.setdefault(record.text("entity_id"), record) is not record:
             twice.append(record)

@@ -651,11 +651,11 @@ def alike(texts: Sequence[str], least: float) -> list[tuple[int, int, float]]:
     spread = Counter(word for bag in first for word in bag)
     holders: dict[str, list[int]] = defaultdict(list)
     # by length: a text can only reach a longer one by as much as it has words
-    for number in sorted(first.values(), key=lambda text: (len(bags[text]), text)):
+    for number in sorted(first.values(), key=lambda index: (len(bags[index]), index)):
         bag = bags[number]
         rare = sorted(bag, key=lambda word: (spread[word], word))
         prefix = rare[: len(bag) - math.ceil(least * least * len(bag)) + 1]
-        for other in {text for word in prefix for text in holders[word][-_CROWDED:]}:
+        for other in {index for word in prefix for index in holders[word][-_CROWDED:]}:
             similarity = len(bag & bags[other]) / math.sqrt(len(bag) * len(bags[other]))
             if similarity >= least:
                 pairs.append((min(number, other), max(number, other), similarity))

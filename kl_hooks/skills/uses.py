@@ -264,19 +264,17 @@ def end_use(ws: Workspace, which: str, success: bool | None = None) -> Use:
     agent_name, session_id = agent(ws.environ), session(ws.environ) or ""
     actor = f"agent:{agent_name}" if agent_name else "human"
     mine = [
-        use_of_actor
-        for use_of_actor in uses(ws)
-        if use_of_actor.actor == actor
-        and which in (use_of_actor.id, use_of_actor.name, use_of_actor.skill)
+        own_use
+        for own_use in uses(ws)
+        if own_use.actor == actor and which in (own_use.id, own_use.name, own_use.skill)
     ]
     open_uses = [
-        use_of_actor
-        for use_of_actor in mine
-        if not use_of_actor.ended
-        and (use_of_actor.session == session_id or use_of_actor.id == which)
+        own_use
+        for own_use in mine
+        if not own_use.ended and (own_use.session == session_id or own_use.id == which)
     ]
     if not open_uses:
-        if elsewhere := [use_of_actor for use_of_actor in mine if not use_of_actor.ended]:
+        if elsewhere := [own_use for own_use in mine if not own_use.ended]:
             hint = f"Name it by its ID: kl skill done {elsewhere[-1].id}"
             raise UsageProblem(
                 "the use that is open was begun in another session.", place=which, hint=hint
@@ -363,12 +361,12 @@ def outcomes(ws: Workspace, recorded_uses: Sequence[Use]) -> dict[str, Outcome]:
     with ws.store.reading() as db:
         if db is None:
             return {}
-        runs = receipts_since(db, iso(min(recorded.at for recorded in recorded_uses)))
+        runs = receipts_since(db, iso(min(use.at for use in recorded_uses)))
         commits = newest_commits(db, _COMMITS)
-    by_start = sorted(((_moment(recorded.started), number) for number, recorded in enumerate(runs)))
-    by_time = sorted((_moment(recorded.at), number) for number, recorded in enumerate(commits))
-    by_use = sorted((recorded.at, number) for number, recorded in enumerate(recorded_uses))
-    reverted = {word for recorded in commits for word in _reverted(recorded)}
+    by_start = sorted(((_moment(run.started), number) for number, run in enumerate(runs)))
+    by_time = sorted((_moment(commit.at), number) for number, commit in enumerate(commits))
+    by_use = sorted((use.at, number) for number, use in enumerate(recorded_uses))
+    reverted = {sha for commit in commits for sha in _reverted(commit)}
     outcome_of = {}
     for use in recorded_uses:
         mine = [
@@ -378,7 +376,7 @@ def outcomes(ws: Workspace, recorded_uses: Sequence[Use]) -> dict[str, Outcome]:
         others = (recorded_uses[n] for n in _within(by_use, use.at - _LONGEST, use.until()))
         own = (
             []
-            if any(_overlap(use, recorded) for recorded in others)
+            if any(_overlap(use, other) for other in others)
             else _within(by_time, use.at - _SECOND, use.until())
         )
         outcome_of[use.id] = judge(

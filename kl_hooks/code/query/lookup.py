@@ -286,7 +286,8 @@ def _in_file(graph: Graph, name: str) -> list[Symbol] | None:
         tests = select_symbols(
             graph.db, "id LIKE 'test:%' AND name = ?", (test.rpartition("::")[2].partition("[")[0],)
         )
-        return [node for node in tests if _ends(split_id(node.id)[1], name.partition("[")[0], "/")]
+        function = name.partition("[")[0]
+        return [symbol for symbol in tests if _ends(split_id(symbol.id)[1], function, "/")]
     place = _PLACE.fullmatch(name)
     paths = _paths(graph, place["path"] if place else path)
     if not paths:
