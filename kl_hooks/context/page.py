@@ -16,11 +16,11 @@ import json
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from html import escape
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.context.fuse import Code, Ranked, fuse, kind_order, relevance, sift
@@ -915,6 +915,16 @@ def _omission_notes(fitted: Fitted, any_found: bool) -> list[str]:
     return notes
 
 
+class _Selection(NamedTuple):
+    """What may come into a package, and what is omitted before the budget is asked."""
+
+    records: list[Ranked]
+    code: Code
+    omissions: list[Omission]
+    nothing: str
+    """What a package that shows none of it states."""
+
+
 def assemble(
     task: Task,
     found: Gathered,
@@ -928,108 +938,147 @@ def assemble(
     """Return the package of what was found for a content tree. KeyError for a style or a profile
     that is not known.
 
+    The stages: rank, apply the policy, take what is relevant, leave out what was `given`, keep to
+    the number of sources, fit into the budget, render.
+
     `veil`: what of the texts of shown items may not be read: a commit names the files it touched,
     and the file of a hidden record has its title in its name.
     """
     # here: hooks of agents read budgets and ask no retriever
-    from kl_hooks.context.gather import code_of, near_code
+    from kl_hooks.context.gather import code_of
 
-    style, budget = (
-        STYLES[request.style],
-        read_budget(request.budget, HALVES if quota else QUARTERS),
-    )
+    style = STYLES[request.style]
+    budget = read_budget(request.budget, HALVES if quota else QUARTERS)
     ranked, code = fuse(found.lists, found.weights, request.profile), code_of(found.lists)
     denied: list[Omission] = []
     decision = None
     if policy:
-        from kl_hooks.context.policy import conceal, govern
+        from kl_hooks.context.policy import govern
 
         governed = govern(policy, ranked, code, found.lists)
-        ranked, code, denied, decision = (
-            governed.ranked,
-            governed.code,
-            governed.omissions,
-            governed.decision,
-        )
-    relevant, irrelevant = sift(ranked, task.signals, quota.threshold if quota else 0)
-    code, far = near_code(code, budget_characters(budget))
-    omissions = [*denied, *irrelevant, *far]
-    if request.weight == "low":
-        unproven = [one for one in relevant if one.candidate.tier in (Tier.GUESSED, Tier.ASSUMED)]
-        omissions += [
-            Omission(one.candidate.id, "not proven: the weight is low") for one in unproven
-        ]
-        relevant = [one for one in relevant if one not in unproven]
-    if policy:  # not before: the text decides what is relevant
-        relevant = [replace(one, candidate=conceal(one.candidate)) for one in relevant]
-    if veil is not None:
-        relevant = [replace(one, candidate=veil.candidate(one.candidate)) for one in relevant]
-        code = Code(
-            *(
-                tuple(replace(one, candidate=veil.candidate(one.candidate)) for one in part)
-                for part in (code.files, code.symbols)
-            )
-        )
-    nothing = (
-        f"Nothing to show: {POLICY_FILE} denies {len(denied)} of the items found."
-        if denied
-        else NOTHING
-    )
-    if given:  # not before: the best that is left would set what is relevant
-        before = bool(relevant or code.files or code.symbols)
-        relevant = [one for one in relevant if one.candidate.id not in given]
-        code = _without(code, given)
-        if before and not relevant and not code.files:
-            nothing = NOTHING_NEW
-    if request.max_sources:
-        files = code.files[: max(request.max_sources - len(relevant), request.max_sources // 2)]
-        rest = relevant[request.max_sources - len(files) :]
-        omissions += [
-            Omission(one.candidate.id, f"over {counted(request.max_sources, 'source')}")
-            for one in rest
-        ]
-        relevant = relevant[: request.max_sources - len(files)]
-        code = Code(files, code.symbols)
-    notes = _notes(task, found, request)
+        ranked, code = governed.ranked, governed.code
+        denied, decision = governed.omissions, governed.decision
+    selection = _relevant(ranked, code, task.signals, request, budget, quota)
+    selection = selection._replace(omissions=[*denied, *selection.omissions])
+    if denied:
+        nothing = f"Nothing to show: {POLICY_FILE} denies {len(denied)} of the items found."
+        selection = selection._replace(nothing=nothing)
+    selection = _concealed(selection, has_policy=policy is not None, veil=veil)
+    selection = _within_sources(_without_given(selection, given), request.max_sources)
     if request.weight == "none" or task.signals == Signals():
-        nothing = ""  # a note has the reason
-    shares = _shares(quota, budget) if quota else None
+        selection = selection._replace(nothing="")  # a note has the reason
     fitted = fit(
-        relevant,
+        selection.records,
         budget,
         style,
-        code=code,
-        notes=notes,
-        omissions=omissions,
-        nothing=nothing,
-        shares=shares,
+        code=selection.code,
+        notes=_notes(task, found, request),
+        omissions=selection.omissions,
+        nothing=selection.nothing,
+        shares=_shares(quota, budget) if quota else None,
     )
     if not request.max_sources:
-        _require_pins(unfitted_pins(fitted, relevant, code), budget, style)
-    items = tuple(_item(chosen) for chosen in (*fitted.chosen, *fitted.code))
-    config: dict[str, object] = {
+        _require_pins(unfitted_pins(fitted, selection.records, selection.code), budget, style)
+    config = {
         "budget": write_budget(budget),
         "style": request.style,
         "weights": dict(found.weights),
+        **request.options(),
     }
-    config |= request.options()
     facts = {"task": task.text, "tree": tree, "config": config, "coverage": dict(found.coverage)}
     if decision:
         facts["policy"] = decision.id
     package_id = _id(fitted, style, facts)
-    text, sizes = fitted.page(style, package_id), _characters_by_kind(fitted, style)
-    divided = _divided(quota, ranked, code, fitted, style, task.signals) if quota else {}
     return Package(
         package_id,
         task.text,
         fitted.budget,
-        items,
+        tuple(_item(chosen) for chosen in (*fitted.chosen, *fitted.code)),
         fitted.omissions,
         found.coverage,
-        text,
-        sizes,
+        fitted.page(style, package_id),
+        _characters_by_kind(fitted, style),
         decision,
-        quota=divided,
+        quota=_divided(quota, ranked, selection.code, fitted, style, task.signals) if quota else {},
+    )
+
+
+def _relevant(
+    ranked: Sequence[Ranked],
+    code: Code,
+    signals: Signals,
+    request: Request,
+    budget: Budget,
+    quota: Quota | None,
+) -> _Selection:
+    """Return what is relevant and near enough, and with a low weight only what is proven."""
+    from kl_hooks.context.gather import near_code
+
+    records, irrelevant = sift(ranked, signals, quota.threshold if quota else 0)
+    code, far = near_code(code, budget_characters(budget))
+    omissions = [*irrelevant, *far]
+    if request.weight == "low":
+        unproven = [
+            record for record in records if record.candidate.tier in (Tier.GUESSED, Tier.ASSUMED)
+        ]
+        omissions += [
+            Omission(record.candidate.id, "not proven: the weight is low") for record in unproven
+        ]
+        records = [record for record in records if record not in unproven]
+    return _Selection(records, code, omissions, NOTHING)
+
+
+def _concealed(selection: _Selection, *, has_policy: bool, veil: Veil | None) -> _Selection:
+    """Return the selection without texts that the policy hides; after what is relevant was chosen,
+    since the text decides that.
+    """
+    records, code = selection.records, selection.code
+    if has_policy:
+        from kl_hooks.context.policy import conceal
+
+        records = [replace(record, candidate=conceal(record.candidate)) for record in records]
+    if veil is not None:
+        records = _veiled(records, veil)
+        code = Code(tuple(_veiled(code.files, veil)), tuple(_veiled(code.symbols, veil)))
+    return selection._replace(records=records, code=code)
+
+
+def _veiled(ranked: Iterable[Ranked], veil: Veil) -> list[Ranked]:
+    return [replace(item, candidate=veil.candidate(item.candidate)) for item in ranked]
+
+
+def _without_given(selection: _Selection, given: Collection[str]) -> _Selection:
+    """Return the selection without what the reader has; not before it was chosen: the best that is
+    left would set what is relevant.
+    """
+    if not given:
+        return selection
+    had_any = bool(selection.records or selection.code.files or selection.code.symbols)
+    records = [record for record in selection.records if record.candidate.id not in given]
+    code = _without(selection.code, given)
+    has_none_now = had_any and not records and not code.files
+    return _Selection(
+        records, code, selection.omissions, NOTHING_NEW if has_none_now else selection.nothing
+    )
+
+
+def _within_sources(selection: _Selection, max_sources: int) -> _Selection:
+    """Return at most so many records and files (0: all): of files half at least, where there are
+    as many.
+    """
+    if not max_sources:
+        return selection
+    records, code = selection.records, selection.code
+    files = code.files[: max(max_sources - len(records), max_sources // 2)]
+    most = max_sources - len(files)
+    surplus = [
+        Omission(record.candidate.id, f"over {counted(max_sources, 'source')}")
+        for record in records[most:]
+    ]
+    return selection._replace(
+        records=records[:most],
+        code=Code(files, code.symbols),
+        omissions=[*selection.omissions, *surplus],
     )
 
 
