@@ -21,6 +21,7 @@ from kl_hooks.context.page import (
     STYLES,
     assemble,
 )
+from kl_hooks.context.policy import Policy, Rule
 from kl_hooks.context.quota import Quota, Traits, budget_tokens, weights_of
 from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import UsageProblem
@@ -242,7 +243,20 @@ def test_a_low_weight_shows_what_is_proven_and_names_the_others() -> None:
 
 def test_without_weight_nothing_is_searched_and_the_page_states_so() -> None:
     text = assemble(TASK, Gathered({}, {}, {}), Request(WORDS, weight="none")).text
-    assert "Nothing was searched: the weight is none." in text and NOTHING not in text
+    body = text.split("\n\n")[1:]
+    assert body[0] == "Nothing was searched: the weight is none."
+    assert len(body) == 2 and body[1].startswith("end of ")
+
+
+def test_of_what_the_policy_redacts_only_its_name_is_shown() -> None:
+    policy = Policy((Rule("reports", "redact", paths=("src/shop/report.py",)),), "human")
+    package = assemble(TASK, found(), Request(WORDS, "8000"), policy=policy)
+    hidden = next(
+        item.candidate for item in package.items if item.candidate.id == "function:shop.big"
+    )
+    assert (hidden.redacted_by, hidden.text, hidden.summary) == ("reports", "", "")
+    assert "prints every checkout total" not in package.text and "    line" not in package.text
+    assert "prints every checkout total" in assemble(TASK, found(), Request(WORDS, "8000")).text
 
 
 def test_what_was_given_is_not_given_again() -> None:
