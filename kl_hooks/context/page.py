@@ -938,7 +938,7 @@ def assemble(
     """Return the package of what was found for a content tree. KeyError for a style or a profile
     that is not known.
 
-    The stages: rank, apply the policy, take what is relevant, leave out what was `given`, keep to
+    The stages: rank, apply the policy, take what is relevant, drop what was `given`, keep to
     the number of sources, fit into the budget, render.
 
     `veil`: what of the texts of shown items may not be read: a commit names the files it touched,
