@@ -9,17 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.operations.hidden_files import AGENT
+from tests.operations.private_records import DECISION, hide_private_records
 from tests.support import Checkout
 
-AGENT = {"KL_AGENT": "bot"}
-POLICY = """version: 1
-rules:
-  - name: pay
-    {effect}: {{tags: [private], actors: [agent]}}
-  - name: plans
-    {effect}: {{paths: ["plans/**"], actors: [agent]}}
-"""
-DECISION = ("--context", "Salaries", "--decision", "Pay Bob", "--governs", "src/pay.py")
 FILES = {
     "plans/facts.json": '[{"title": "Bob gets a raise", "text": "5000"}]',
     "plans/bob.md": "# Bob gets a raise\n\n## Context\n\nC\n\n## Decision\n\nBob\n",
@@ -62,7 +55,7 @@ def plans(repo: Checkout) -> Checkout:
 
 
 def hide(repo: Checkout, effect: str = "deny") -> None:
-    repo.write(".kl/policy.yaml", POLICY.format(effect=effect))
+    hide_private_records(repo, effect, "plans")
 
 
 def reading(command: tuple[str, ...], folder: str) -> list[str]:

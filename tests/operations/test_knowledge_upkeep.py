@@ -9,17 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.operations.hidden_files import AGENT
+from tests.operations.private_records import DECISION, hide_private_records
 from tests.support import Checkout
-
-AGENT = {"KL_AGENT": "bot"}
-POLICY = """version: 1
-rules:
-  - name: pay
-    {effect}: {{tags: [private], actors: [agent]}}
-  - name: plans
-    {effect}: {{paths: ["docs/plans/**"], actors: [agent]}}
-"""
-DECISION = ("--context", "Salaries", "--decision", "Pay Bob", "--governs", "src/pay.py")
 
 
 @pytest.fixture
@@ -44,7 +36,7 @@ def pay(repo: Checkout) -> Checkout:
 
 
 def hide(repo: Checkout, effect: str) -> None:
-    repo.write(".kl/policy.yaml", POLICY.format(effect=effect))
+    hide_private_records(repo, effect, "docs/plans")
 
 
 def answer(repo: Checkout, *words: str, code: int = 0, **env: str) -> dict[str, Any]:
