@@ -12,6 +12,7 @@ import os
 import sqlite3
 import stat
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -171,6 +172,8 @@ _RACES: Final = (
 is damaged. SQLite also reports a file system without locks as busy (os_unix.c,
 sqliteErrorFromPosixError), and one without inodes as a file that can't be opened.
 """
+_JOURNAL_PAUSES: Final = (0.001, 0.005, 0.02, 0.05)
+"""Seconds before a reader looks again at a journal that seems to be left over."""
 _OUTSIDE: Final = (
     "SQLITE_IOERR",
     "SQLITE_FULL",
@@ -211,12 +214,27 @@ class SqliteDatabase:
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         with self._translated():
-            return self._connection.execute(sql, params).fetchall()
+            return self._query(sql, params).fetchall()
 
     def row(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
         with self._translated():
-            fetched: Row | None = self._connection.execute(sql, params).fetchone()
+            fetched: Row | None = self._query(sql, params).fetchone()
             return fetched
+
+    def _query(self, sql: str, params: Sequence[Any]) -> sqlite3.Cursor:
+        """Execute a query; again after a moment where a reader took the journal of a writer for one
+        that a killed writer left: it looks at the journal and at the locks one after the other, and
+        between the two one writer may end and the next one begin (SQLite, pager.c,
+        hasHotJournal). What a killed writer really left is still there then.
+        """
+        for pause in _JOURNAL_PAUSES if self.read_only else ():
+            try:
+                return self._connection.execute(sql, params)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
+                    raise
+            time.sleep(pause)
+        return self._connection.execute(sql, params)
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> None:
         with self._translated():

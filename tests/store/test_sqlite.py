@@ -363,6 +363,26 @@ def test_a_stopped_write_is_undone_by_the_next_writer(path: Path) -> None:
         assert db.rows("SELECT * FROM thing") == [("a", 1)]
 
 
+def test_a_reader_looks_again_at_a_journal_that_seems_to_be_left_over(path: Path) -> None:
+    undo = f"""
+from pathlib import Path
+from kl_hooks.store.sqlite import open_sqlite
+open_sqlite(Path({str(path)!r}), write=True).close()
+"""
+    looks: list[str] = []
+
+    def undo_at_the_second_look(sql: str) -> None:
+        looks.append(sql)
+        if len(looks) == 2:
+            subprocess.run([sys.executable, "-c", undo], check=True, cwd=REPO)
+
+    with closing(open_sqlite(path, write=False)) as db:
+        _stop_in_the_middle(path)
+        db._connection.set_trace_callback(undo_at_the_second_look)
+        assert db.rows("SELECT * FROM thing") == [("a", 1)]
+    assert len(looks) == 2
+
+
 def test_a_stopped_write_that_nobody_can_undo_is_undone_in_a_copy(public: Path) -> None:
     _stop_in_the_middle(public)
     before = {p.name: p.read_bytes() for p in public.parent.iterdir()}
