@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kl_hooks.git.repository import Repository, git_in
+from kl_hooks.git.repository import Repository, git_in, is_shallow
 
 _REMOTE: Final = re.compile(
     r"(?:\w+://)?(?:[^@/]*@)?(?P<host>[^:/]+)(?::\d+)?[:/]+(?P<path>.+?)(?:\.git)?/?"
@@ -26,16 +26,19 @@ def remote_name(repo: Repository) -> str:
     return f"{parts['host']}/{parts['path']}" if parts else ""
 
 
-def repository_identity(repo: Repository, configured: str = "") -> str:
-    """The name of the repository for what clones of it share outside of git: the one configured
-    (`kl.storeRepository`), that of its remote, else its first commit. Empty before that commit.
+def repository_identity(repo: Repository) -> str:
+    """The name of the repository for what clones of it share outside of git: its first commit, which
+    every clone has, from whatever address it was cloned. Of a shallow clone, whose first commit
+    is not there, the name of its remote. Empty before a commit, and for a shallow clone of a folder.
     """
-    if name := configured or remote_name(repo):
-        return name
-    # 128: there is no commit yet
-    roots = git_in(repo, "rev-list", "--max-parents=0", "HEAD", ok=(0, 128)).split()
-    # of several roots (a merge of unrelated histories) the same one in each clone
-    return min(roots).decode("ascii") if roots else ""
+    if is_shallow(repo):
+        return remote_name(repo)
+    # along the first parents alone: a history that was merged into this one has a first commit of
+    # its own, and is another repository. 128: there is no commit yet
+    first = git_in(
+        repo, "rev-list", "--first-parent", "--max-parents=0", "HEAD", ok=(0, 128)
+    ).split()
+    return first[0].decode("ascii") if first else ""
 
 
 def person(repo: Repository) -> str:

@@ -187,9 +187,8 @@ class WorkingMemory:
         """
         from kl_hooks.git.identity import person, repository_identity
 
-        repo, settings = self._ws.repo, self._ws.git_settings
-        name = settings.kl.get("storerepository", "") if settings else ""
-        identity = repository_identity(repo, name) if repo else ""
+        repo = self._ws.repo
+        identity = repository_identity(repo) if repo else ""
         # a repository without a commit, or no repository, is on this machine alone
         identity = identity or f"{platform.node()}:{self._ws.state.directory}"
         login = f"{getpass.getuser()}@{platform.node()}"

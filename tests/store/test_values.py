@@ -276,6 +276,8 @@ def test_memory_on_a_server_belongs_to_the_repository_and_the_person_not_to_the_
         return repo
 
     acme = prepared(checkout(workspace, {"acme.py": "A = 1\n"}))
+    # the remote of the one is on a server, that of its clone a folder
+    acme.git("remote", "add", "origin", "https://example.org/acme/acme.git")
     assert acme.kl("remember", "plan", "rotate keys", "--tier", "working").returncode == 0
     acme.git("clone", "-q", str(workspace), str(elsewhere))
     clone = prepared(Checkout(elsewhere))
