@@ -166,8 +166,9 @@ def long_sentence_share(pages: Iterable[Path]) -> float:
 
 def guides(root: Path = ROOT) -> list[Path]:
     """The pages that people wrote: no printed ones, no decision records."""
-    printed = {root / "docs" / "hookspecs.md"}
-    return [root / "README.md", *sorted(set((root / "docs").glob("*.md")) - printed)]
+    docs = root / "docs"
+    pages = {*docs.glob("*.md"), *docs.glob("reference/*.md"), *docs.glob("how/*.md")}
+    return [root / "README.md", *sorted(pages - {docs / "hookspecs.md"})]
 
 
 class Measure(NamedTuple):
