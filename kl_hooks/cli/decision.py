@@ -69,6 +69,12 @@ def renumber(renumbered: decisions.Renumbered, _request: decisions.RenumberReque
     echo_lines(f"    changed: {place}" for place in renumbered.changed)
     for place in renumbered.unsure:
         warn(f"{place}: names {former}; change it by hand if {new.id} is meant.")
+    for change in renumbered.left:
+        proposal = f"{change.how} by {change.by}, {change.at[:10]}"
+        warn(
+            f"{change.record}: a proposed change names {former} ({proposal}); propose it for"
+            f" {new.id} if that is meant. See: kl knowledge proposals"
+        )
 
 
 def _import_code(imported: decisions.ImportedDecisions, _request: Any) -> int:

@@ -10,7 +10,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.record import Record
-from kl_hooks.model.symbol import FilePath
+from kl_hooks.model.symbol import FilePath, NodeId
 from kl_hooks.operations.interchange import (
     ExportedRecords,
     exportable,
@@ -235,6 +235,15 @@ class Reference(NamedTuple):
         return f"{self.path}:{self.line}"
 
 
+class ProposedChange(NamedTuple):
+    """A change that waits for a person, without its text."""
+
+    record: NodeId
+    how: str
+    by: str
+    at: str
+
+
 class Renumbered(NamedTuple):
     """A decision with a new ID."""
 
@@ -244,6 +253,8 @@ class Renumbered(NamedTuple):
     changed: tuple[Reference, ...]
     unsure: tuple[Reference, ...]
     """Which may mean either file."""
+    left: tuple[ProposedChange, ...]
+    """Which may mean either decision."""
 
     @property
     def decision(self) -> Record:
@@ -263,6 +274,10 @@ def _renumber(ws: Workspace, request: RenumberRequest, _access: Access) -> Renum
         (Written(record, now(ws)),),
         tuple(map(_reference, renumbering.changed)),
         tuple(map(_reference, renumbering.unsure)),
+        tuple(
+            ProposedChange(NodeId(change.record), change.how, change.by, change.at)
+            for change in renumbering.left
+        ),
     )
 
 
@@ -278,6 +293,7 @@ def _renumbered_to_dict(renumbered: Renumbered) -> dict[str, Any]:
         "path": renumbered.decision.path,
         "changed": list(map(str, renumbered.changed)),
         "unsure": list(map(str, renumbered.unsure)),
+        "unsure_proposals": [change._asdict() for change in renumbered.left],
     }
 
 
@@ -287,12 +303,13 @@ RENUMBER: Final = Operation(
     it.
 
     Where two files had the id, a line is taken to mean the one that was there when the line was
-    written; lines of which that is unknown are listed instead.
+    written, and a proposed change the one that was checked out when it was proposed; those of which
+    that is unknown are listed instead.
     """,
     RenumberRequest,
     _renumber,
     _renumbered_to_dict,
-    "kl.decision.renumber/1",
+    "kl.decision.renumber/2",
     "kl decision renumber .kl/knowledge/decisions/ADR-0007-from-my-branch.md",
     is_tool=False,
 )

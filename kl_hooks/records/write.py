@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,6 +45,7 @@ from kl_hooks.records.repository import (
 )
 from kl_hooks.records.sync import sync
 from kl_hooks.records.validate import validate
+from kl_hooks.store.database import placeholders
 from kl_hooks.store.files import read_small
 from kl_hooks.store.redaction import redact
 
@@ -60,6 +61,9 @@ _MAX_LINE: Final = 160
 _PROPOSED: Final = "proposed"
 _ACCEPTED: Final = "proposal accepted"
 _REJECTED: Final = "proposal rejected"
+_RENUMBERED: Final = "proposal renumbered"
+"""A record that it names has a new ID: a new Event has what is proposed."""
+_SETTLED: Final = (_ACCEPTED, _REJECTED, _RENUMBERED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,10 @@ class Proposal:
     """Field → value; None takes the field out. For `supersede`: `by`, the ID of the successor."""
     by: str
     at: str
+    order: int = 0
+    """Among the changes of a record: the number of the first Event of it, which is another one where
+    it was renumbered.
+    """
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as in JSON."""
@@ -689,8 +697,45 @@ def _mark_superseded(ws: Workspace, old: Record, new: Record, by: str) -> Record
 
 def pending_proposals(ws: Workspace, record: str = "") -> list[Proposal]:
     """Return the proposals that nobody has settled, oldest first: all, or those for one record."""
-    names = (_PROPOSED, _ACCEPTED, _REJECTED)
-    return _pending([event for name in names for event in list_events(ws, record, name)])
+    return _pending(
+        [event for name in (_PROPOSED, *_SETTLED) for event in list_events(ws, record, name)]
+    )
+
+
+def renumber_proposals(
+    db: Database, new_ids: Callable[[str], str], is_meant: Callable[[Proposal], bool], now: str
+) -> list[Proposal]:
+    """Put the new ID of a record into the pending proposals that name it, in the caller's transaction:
+    those for it, and those for others whose changes name it. Who proposed them, and when, stays.
+
+    `new_ids`: replaces the ID in a text. `is_meant`: whether a proposal that has the former ID means
+    that record. Return the proposals that were left because they do not.
+    """
+    left = list[Proposal]()
+    stored = stored_events(db, f"name IN ({placeholders(_SETTLED)}, ?)", [*_SETTLED, _PROPOSED])
+    for proposal in _pending(stored):
+        record, changes = new_ids(proposal.record), _with_texts(proposal.changes, new_ids)
+        if (record, changes) == (proposal.record, proposal.changes):
+            continue
+        if not is_meant(proposal):
+            left.append(proposal)
+            continue
+        body = {"how": proposal.how, "changes": changes, "order": proposal.order}
+        settled = Event(_RENUMBERED, proposal.record, "", {"proposal": proposal.number})
+        renumbered = Event(_PROPOSED, record, proposal.by, body, proposal.at)
+        insert_events(db, [settled, renumbered], now)
+    return left
+
+
+def _with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a value of JSON in which each text is what `change` makes of it."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_with_texts(part, change) for part in value]
+    if isinstance(value, Mapping):
+        return {change(name): _with_texts(part, change) for name, part in value.items()}
+    return value
 
 
 _UNREAD: Final = "(quarantined: no person has read it)"
@@ -723,10 +768,8 @@ def _without_instructions(changes: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _pending(events: Sequence[Event]) -> list[Proposal]:
-    settled = {
-        event.body.get("proposal") for event in events if event.name in (_ACCEPTED, _REJECTED)
-    }
-    return [
+    settled = {event.body.get("proposal") for event in events if event.name in _SETTLED}
+    pending = [
         Proposal(
             e.seq,
             e.record,
@@ -734,10 +777,12 @@ def _pending(events: Sequence[Event]) -> list[Proposal]:
             e.body.get("changes") or {},
             e.session,
             e.at,
+            int(e.body.get("order", e.seq)),
         )
-        for e in sorted(events, key=lambda event: event.seq)
+        for e in events
         if e.name == _PROPOSED and e.seq not in settled
     ]
+    return sorted(pending, key=lambda proposal: proposal.order)
 
 
 def accept_proposals(ws: Workspace, record: Record) -> Record:

@@ -575,3 +575,68 @@ def test_a_list_of_archived_decisions_alone_states_how_many_there_are(repo: Chec
     repo.write(".kl/policy.yaml", f"version: 1\nrules:\n  - name: all\n    {hides}\n")
     agent = repo.kl("decision", "list", env={"KL_AGENT": "bot"}).stdout
     assert agent == "no decisions yet. Make one: kl decision new --edit\n"
+
+
+def proposed_changes(repo: Checkout) -> list[dict[str, Any]]:
+    done = repo.kl("knowledge", "proposals", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    changes: list[dict[str, Any]] = json.loads(done.stdout)["changes"]
+    return [
+        {name: change[name] for name in ("record", "how", "changes", "by")} for change in changes
+    ]
+
+
+def test_renumbering_takes_proposed_changes_along(repo: Checkout) -> None:
+    made(repo, "One")
+    made(repo, "Two")
+    agent = {"KL_AGENT": "bot"}
+    for of, values in (
+        ("ADR-0001", ("--rationale", "faster")),
+        ("ADR-0002", ("--related-adrs", "ADR-0001")),
+        ("ADR-0002", ("--rationale", "unlike ADR-0001, not ADR-00012")),
+        ("ADR-0002", ("--rationale", "of itself")),
+    ):
+        assert repo.kl("decision", "edit", of, *values, env=agent).returncode == 0
+    before = proposed_changes(repo)
+    done = repo.kl("decision", "renumber", "ADR-0001")
+    assert (done.returncode, done.stderr) == (0, "")
+    after = json.loads(
+        json.dumps(before).replace('ADR-0001"', 'ADR-0003"').replace("ADR-0001,", "ADR-0003,")
+    )
+    assert proposed_changes(repo) == after != before
+    for accepted in ("ADR-0003", "ADR-0002"):
+        # the decision itself, then its changes
+        for _ in range(2):
+            assert repo.kl("knowledge", "accept", accepted).returncode == 0
+    assert shown(repo, "ADR-0003")["fields"]["rationale"] == "faster"
+    fields = shown(repo, "ADR-0002")["fields"]
+    # the last of two changes of a field is the one that holds
+    assert (fields["related_adrs"], fields["rationale"]) == (["ADR-0003"], "of itself")
+    assert proposed_changes(repo) == []
+
+
+@pytest.mark.parametrize("renumbered", ["mine", "theirs"])
+def test_a_proposed_change_means_the_decision_that_was_checked_out(
+    repo: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renumbered: str
+) -> None:
+    repo.commit()
+    repo.git("clone", "-q", str(repo.root), str(tmp_path / "other"))
+    other = Checkout(tmp_path / "other")
+    for one, name in ((repo, "mine"), (other, "theirs")):
+        assert made(one, f"From {name}") == "ADR-0001"
+        one.commit(name)
+    edit = ("decision", "edit", "ADR-0001", "--rationale")
+    agent = {"KL_AGENT": "bot"}
+    assert repo.kl(*edit, "before the merge", env=agent).returncode == 0
+    # the log of HEAD counts seconds
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2099-01-01T00:00:00Z")
+    repo.git("pull", "-q", "--no-rebase", "--no-edit", str(other.root), "main")
+    file = f".kl/knowledge/decisions/ADR-0001-from-{renumbered}.md"
+    done = repo.kl("decision", "renumber", file)
+    assert done.returncode == 0, done.stderr
+    is_mine = renumbered == "mine"
+    owner = "ADR-0002" if is_mine else "ADR-0001"
+    assert [change["record"] for change in proposed_changes(repo)] == [owner]
+    assert shown(repo, owner)["title"] == "From mine"
+    left = "ADR-0001: a proposed change names ADR-0001 (edit by agent:bot"
+    assert (left in done.stderr) == (not is_mine)

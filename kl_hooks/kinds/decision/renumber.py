@@ -7,9 +7,11 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.repository import git_in
 from kl_hooks.git.run import GitFailed
@@ -23,6 +25,7 @@ from kl_hooks.records.repository import (
     used_numbers,
 )
 from kl_hooks.records.sync import sync
+from kl_hooks.records.write import Proposal, renumber_proposals
 from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
@@ -44,6 +47,8 @@ class Renumbering:
     """`path:line` of references that were changed."""
     unsure: tuple[str, ...]
     """`path:line` of references that may mean either file."""
+    left: tuple[Proposal, ...] = ()
+    """Changes that wait for a person, and may mean either file."""
 
 
 def renumber(ws: Workspace, place: str) -> Renumbering:
@@ -64,7 +69,12 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
     others = [one for one in _files(ws) if one != path and _id_in_file(ws, one) == old]
     target = _target(path, old, new)
     changed, unsure = [], []
-    with ws.store.writing(what="renumbering a decision"), FileChanges(ws) as changes:
+    pattern = _id_pattern(old)
+    with (
+        ws.store.writing(what="renumbering a decision") as db,
+        FileChanges(ws) as changes,
+        db.transaction(),
+    ):
         for one in sorted({path, *files_naming_records(ws)}):
             text, some, left = _with_new_id(ws, one, path, others, old, new)
             if one == path:
@@ -78,8 +88,29 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
                 changes.write(one, text.encode("utf-8", "surrogateescape"))
             changed += some if one != path else []
             unsure += left
+        unmoved = renumber_proposals(
+            db,
+            partial(pattern.sub, new),
+            lambda proposal: not others or _is_proposed_for(ws, proposal, path, others),
+            iso(ws.clock.now()),
+        )
     sync(ws)
-    return Renumbering(old, new, target, tuple(changed), tuple(unsure))
+    return Renumbering(old, new, target, tuple(changed), tuple(unsure), tuple(unmoved))
+
+
+def _is_proposed_for(ws: Workspace, proposal: Proposal, moved: str, others: list[str]) -> bool:
+    """Return whether a proposal means the moved file: when it was made, the commit that was checked
+    out had that one, and none of the others.
+    """
+    # of a database that several clones use: what another one had checked out is unknown here
+    if ws.repo is None or ws.store.address is not None:
+        return False
+    moment = f"HEAD@{{{proposal.at[:19]}Z}}"
+    try:
+        commit = git_in(ws.repo, "rev-parse", "--verify", "--quiet", moment).decode().strip()
+    except GitFailed:  # there is no log of HEAD
+        return False
+    return _exists_in(ws, commit, [moved]) and not _exists_in(ws, commit, others)
 
 
 def _path(ws: Workspace, place: str) -> str:
