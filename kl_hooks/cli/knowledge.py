@@ -271,7 +271,7 @@ def check(checked: upkeep.KnowledgeCheck, _request: upkeep.CheckRequest) -> None
     result = checked.result
     problems = [*result.unread, *result.findings]
     echo_lines(map(str, problems))
-    scope = f"{counted(result.files, 'file')}, {counted(result.links, 'link')}"
+    scope = f"{counted(len(result.files), 'file')}, {counted(result.links, 'link')}"
     echo(f"{counted(len(problems), 'finding')} in {scope}." if problems else f"clean: {scope}.")
     for remark in result.remarks:
         warn(str(remark))

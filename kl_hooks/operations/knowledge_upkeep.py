@@ -68,7 +68,7 @@ def _check_to_dict(check: KnowledgeCheck) -> dict[str, Any]:
     result = check.result
     problems = {"findings": result.findings, "unread": result.unread, "remarks": result.remarks}
     return {
-        "files": result.files,
+        "files": len(result.files),
         "links": result.links,
         "staged": check.is_staged,
         **{name: [problem._asdict() for problem in part] for name, part in problems.items()},

@@ -278,9 +278,12 @@ class _Decision:
         return replace(violation, suggested_fix=self.text(violation.suggested_fix), via=via)
 
     def knowledge_check(self, check: CheckResult) -> CheckResult:
-        """A check of authored files. What is wrong in a hidden one stays wrong, without its name."""
+        """A check of authored files. What is wrong in a hidden one stays wrong, without its name; a
+        denied one is not counted.
+        """
         findings, unread = ([*map(self._doubt, part)] for part in (check.findings, check.unread))
-        return replace(check, findings=findings, unread=unread, remarks=self.value(check.remarks))
+        remarks, files = self.value(check.remarks), self.value(check.files)
+        return replace(check, findings=findings, unread=unread, remarks=remarks, files=files)
 
     def file_change(self, change: FileChange) -> Any:
         """The difference is text of the file."""

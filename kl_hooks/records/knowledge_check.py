@@ -21,7 +21,7 @@ from kl_hooks.model.actors import agent
 from kl_hooks.model.kind import REJECTED, Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
-from kl_hooks.model.symbol import RECORD_ID
+from kl_hooks.model.symbol import RECORD_ID, NodeId
 from kl_hooks.model.text import suggest_spelling
 from kl_hooks.records.citations import citation_line, cited_records, ended_words
 from kl_hooks.records.document import duplicate_id, read_document
@@ -43,6 +43,16 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
+class CheckedFile(NamedTuple):
+    """A file that was checked."""
+
+    node: NodeId
+    """`file:PATH`."""
+    record: Record | None
+    """The one in it; None for a page, and where it can't be read."""
+    links: int = 0
+
+
 @dataclass(slots=True)
 class CheckResult:
     """The result of a check."""
@@ -52,8 +62,13 @@ class CheckResult:
     """Files that could not be read at all."""
     remarks: list[Problem] = field(default_factory=list)
     """Odd but harmless."""
-    files: int = 0
-    links: int = 0
+    files: tuple[CheckedFile, ...] = ()
+    """All that were read, whatever is shown of them."""
+
+    @property
+    def links(self) -> int:
+        """How many links are in the files."""
+        return sum(file.links for file in self.files)
 
 
 def check_knowledge(
@@ -83,7 +98,7 @@ def check_files(
     kinds: Mapping[str, Kind], files: Mapping[str, bytes], known_ids: frozenset[str]
 ) -> CheckResult:
     """Check these files (path → content) as a whole. `known_ids`: IDs of records in the database."""
-    result = CheckResult(files=len(files))
+    result = CheckResult()
     records: dict[str, Record] = {}
     pages: list[Page] = []
     texts: dict[str, PageText] = {}
@@ -109,10 +124,17 @@ def check_files(
     result.remarks += _ended_citations(kinds, records)
     names = PageNames(pages)
     for path, text in texts.items():
-        result.links += len(text.links)
         result.findings += _broken_links(path, text, names, known_ids)
     for problems in (result.findings, result.remarks):
         problems[:] = [redact_problem(one) for one in problems]
+    result.files = tuple(
+        CheckedFile(
+            NodeId(f"file:{path}"),
+            records.get(path),
+            len(texts[path].links) if path in texts else 0,
+        )
+        for path in files
+    )
     return result
 
 

@@ -13,6 +13,23 @@ from tests.operations.hidden_files import AGENT
 from tests.operations.private_records import DECISION, hide_private_records
 from tests.support import Checkout
 
+_UNREAD_DECISION = """---
+id: ADR-0009
+title: Bob 9
+status: accepted
+date: 2026-11-28
+tags: [private]
+---
+
+## Context
+
+[[bobs-house]]
+
+## Decision
+
+Pay.
+"""
+
 
 @pytest.fixture
 def pay(repo: Checkout) -> Checkout:
@@ -116,11 +133,29 @@ def test_what_is_proposed_for_a_hidden_record_is_shown_to_people_alone(
     assert len(agent["records"]) == (0 if effect == "deny" else 1)
 
 
-def test_the_proposal_for_a_record_that_was_renumbered_waits_for_nobody(pay: Checkout) -> None:
+def test_the_proposal_for_a_hidden_record_that_was_renumbered_waits_for_a_person(
+    pay: Checkout,
+) -> None:
     hide(pay, "deny")
     assert pay.kl("decision", "renumber", "ADR-0001").returncode == 0
     assert "Bob asked" not in repr(answer(pay, "proposals", **AGENT))
-    assert answer(pay, "status")["waiting"] == {"decision": 1}
+    assert answer(pay, "status", **AGENT)["waiting"] == {}
+    assert answer(pay, "status")["waiting"] == {"decision": 1, "proposed change": 1}
+
+
+def test_a_check_counts_no_denied_file_and_no_link_in_it(pay: Checkout) -> None:
+    # not read by any other command yet
+    before = answer(pay, "check", code=1)
+    hide(pay, "deny")
+    pay.write(".kl/knowledge/decisions/ADR-0009-bob.md", _UNREAD_DECISION)
+    pay.write("docs/open.md", "# Open\n\n[[MEM-1]]\n")
+    person, agent = answer(pay, "check", code=1), answer(pay, "check", code=1, **AGENT)
+    assert person["files"] == before["files"] + 2 and agent["files"] == 2, (before, person, agent)
+    assert (person["links"], agent["links"]) == (before["links"] + 2, 1)
+    assert {problem["path"] for problem in agent["findings"]} == {"docs/open.md", "withheld"}
+    hide(pay, "redact")
+    redacted = answer(pay, "check", code=1, **AGENT)
+    assert (redacted["files"], redacted["links"]) == (person["files"], person["links"])
 
 
 def test_an_agent_reads_the_status_where_files_are_edited(pay: Checkout) -> None:
