@@ -168,7 +168,8 @@ def guides(root: Path = ROOT) -> list[Path]:
     """The pages that people wrote: no printed ones, no decision records."""
     docs = root / "docs"
     pages = {*docs.glob("*.md"), *docs.glob("reference/*.md"), *docs.glob("how/*.md")}
-    return [root / "README.md", *sorted(pages - {docs / "hookspecs.md"})]
+    printed = {docs / name for name in ("hookspecs.md", "requirements.md", "reference/modules.md")}
+    return [root / "README.md", *sorted(pages - printed)]
 
 
 class Measure(NamedTuple):

@@ -1,6 +1,6 @@
 """Prints the pages that are made from the program and its tests: docs/commands/*.md,
-docs/kinds/*.md, the forms in templates/kinds/, docs/hookspecs.md, docs/requirements.md, the modules
-of docs/architecture.md, the tables of SECURITY.md. `make docs` runs it.
+docs/kinds/*.md, the forms in templates/kinds/, docs/hookspecs.md, docs/requirements.md,
+docs/reference/modules.md, the tables of SECURITY.md. `make docs` runs it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from kl_hooks.cli.main import COMMANDS, kl
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
+MODULES_PAGE = DOCS / "reference" / "modules.md"
 WIDTH = 100
 TABLE = re.compile(r"(?s)(<!-- tricks:[^>]*-->\n).*?(<!-- end of tricks -->)")
 """The part of SECURITY.md that is printed from `tests/proof/tricks.py`."""
 ORIGINS = re.compile(r"(?s)(<!-- origins:[^>]*-->\n).*?(<!-- end of origins -->)")
 """The part that is printed from `tests/evidence/origins.py`."""
 MODULES = re.compile(r"(?s)(<!-- modules:[^>]*-->\n).*?(<!-- end of modules -->)")
-"""The part of docs/architecture.md that is printed from the docstrings of modules."""
+"""The part of docs/reference/modules.md that is printed from the docstrings of modules."""
 
 
 def pages() -> Iterator[tuple[Path, str]]:
@@ -98,8 +99,8 @@ def _security() -> str:
     return TABLE.sub(lambda found: f"{found[1]}{chr(10).join(table)}{chr(10)}{found[2]}", text)
 
 
-def architecture() -> str:
-    """docs/architecture.md with today's modules, package by package."""
+def modules_page() -> str:
+    """docs/reference/modules.md with today's modules, package by package."""
     lines = []
     for package in sorted(
         {path.parent for top in ("kl_hooks", "pytest_kl") for path in (ROOT / top).rglob("*.py")}
@@ -109,9 +110,9 @@ def architecture() -> str:
             name = package.relative_to(ROOT).as_posix()
             lines += ["", f"### {name}", "", f"{_summary(package / '__init__.py')}", ""]
             lines += [
-                f"- [`{path.stem}`](../{name}/{path.name}): {_summary(path)}" for path in modules
+                f"- [`{path.stem}`](../../{name}/{path.name}): {_summary(path)}" for path in modules
             ]
-    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    text = MODULES_PAGE.read_text(encoding="utf-8")
     return MODULES.sub(
         lambda found: f"{found[1]}{chr(10).join(lines)}{chr(10)}{chr(10)}{found[2]}", text
     )
@@ -155,9 +156,8 @@ def main() -> int:
     printed = dict(pages())
     for old in set((DOCS / "commands").glob("*.md")) - set(printed):
         old.unlink()
-    printed[DOCS / "architecture.md"] = (
-        architecture()
-    )  # not in `pages`: a reworded docstring need not print it again
+    printed[MODULES_PAGE] = modules_page()
+    # not in `pages`: a reworded docstring need not print it again
     for path, text in printed.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -43,7 +43,9 @@ def dead_links(page: Path) -> Iterator[str]:
             yield f"{path}#{anchor}"
 
 
-@pytest.mark.parametrize("page", [*PAGES, *DECISIONS], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, *DECISIONS], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
 def test_links_lead_somewhere(page: Path) -> None:
     assert list(dead_links(page)) == []
 
