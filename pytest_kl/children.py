@@ -175,7 +175,7 @@ def record_this_process(folder: str, top: str, version: str) -> None:
         pass
     foreign = _Foreign(top)
     tracer = module.Tracer(top, _Grandchildren(top), foreign.look, reads=reads)
-    tracer.start(slow=True)
+    tracer.start()
     tracer.begin("")
     # the first to be registered is the last to be called
     atexit.register(_write, tracer, foreign, name, os.getpid())

@@ -8,7 +8,6 @@ not recognized.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from opcode import opmap
@@ -49,10 +48,6 @@ _STORING: Final = frozenset(
 )
 _CALLING: Final = _opcodes("CALL")
 _BRANCH: Final = _opcodes("JUMP", "IF")
-_ATTR_SHIFT: Final = int(sys.version_info >= (3, 12))
-"""From CPython 3.12 on the lowest bit of LOAD_ATTR's argument marks a method (documentation of
-dis).
-"""
 
 
 def may_store(code: CodeType) -> bool:
@@ -196,10 +191,10 @@ def gets(code: CodeType, name: str) -> bool:
         return True
     steps = list(_steps(code))
     for (operation, arg), (following, detail) in zip(steps, [*steps[1:], (-1, 0)], strict=True):
-        shift = _ATTR_SHIFT if operation == _LOAD_ATTR else 1
-        if operation not in (_LOAD_ATTR, _LOAD_GLOBAL) or code.co_names[arg >> shift] != name:
+        # the lowest bit marks a method, or a call (documentation of dis)
+        if operation not in (_LOAD_ATTR, _LOAD_GLOBAL) or code.co_names[arg >> 1] != name:
             continue
-        if following != _LOAD_ATTR or code.co_names[detail >> _ATTR_SHIFT] not in _CLEARS:
+        if following != _LOAD_ATTR or code.co_names[detail >> 1] not in _CLEARS:
             return True
     return False
 

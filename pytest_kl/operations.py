@@ -7,7 +7,6 @@ followed in `pytest_kl.stores`.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from opcode import opmap, opname
 from types import CodeType
@@ -27,13 +26,10 @@ _CHANGING: Final = frozenset(
 _LOAD_FAST: Final = frozenset(
     number for name, number in opmap.items() if name.startswith("LOAD_FAST")
 )
-_METHOD_SHIFT: Final = {
-    opmap[name]: shift
-    for name, shift in (("LOAD_METHOD", 0), ("LOAD_ATTR", int(sys.version_info >= (3, 12))))
-    if opmap.get(name, 256) < 256  # others are of the compiler alone
-}
-"""What loads a method → by how many bits its argument is shifted (documentation of dis)."""
-_STORE_ATTR, _LOAD_GLOBAL, _CACHE = opmap["STORE_ATTR"], opmap["LOAD_GLOBAL"], opname.index("CACHE")
+_LOAD_ATTR, _STORE_ATTR, _LOAD_GLOBAL = (
+    opmap[name] for name in ("LOAD_ATTR", "STORE_ATTR", "LOAD_GLOBAL")
+)
+_CACHE: Final = opname.index("CACHE")
 _EXTENDED: Final = opmap["EXTENDED_ARG"]
 _BY_NAME: Final = frozenset(("setattr", "delattr"))
 
@@ -68,9 +64,9 @@ def stores_of(code: CodeType) -> Stores:
     may_change = not _CHANGING.isdisjoint(operations) or (
         not MUTATORS.isdisjoint(named)
         and any(
-            before.operation not in _LOAD_FAST and named[step.argument >> shift] in MUTATORS
-            for load, shift in _METHOD_SHIFT.items()
-            for step, before in _pairs(text, operations, load)
+            # the lowest bit marks a method (documentation of dis)
+            before.operation not in _LOAD_FAST and named[step.argument >> 1] in MUTATORS
+            for step, before in _pairs(text, operations, _LOAD_ATTR)
         )
     )
     return Stores(names, owners, may_change)

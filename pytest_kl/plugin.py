@@ -164,7 +164,7 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
             str(top), children, memoization=memoization, reads=reads, states=states
         )
         try:
-            tracer.start(slow=mode == "on")
+            tracer.start()
         except Exception as problem:
             tracer.fail(problem)
 
@@ -295,8 +295,8 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         default=None,
         dest="kl_symbols",
         help=(
-            "Record which functions each test executes: auto (Python 3.12 and newer), on (before"
-            " 3.12 too, which makes tests slow), off. Default: auto."
+            "Record which functions each test executes, which needs CPython 3.12: auto, on (states"
+            " where that is not possible), off. Default: auto."
         ),
     )
     group.addoption(

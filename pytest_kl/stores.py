@@ -35,7 +35,6 @@ _MOST_PASSES: Final = 6
 _MOST_OPERATIONS: Final = 6000
 """What is larger counts as storing, if it can at all."""
 _ITEM, RESULT, ANY, _GLOBALS = "[]", "()", "*", "globals()"
-_NEW: Final = sys.version_info >= (3, 12)
 ENTRY_POINTS: Final = {"__get__": 1, "__getattr__": 0, "__missing__": 0}
 """Methods that the interpreter calls where it finds no value (data model) → the argument in which it
 looks. It branches on reading, so the function need not.
@@ -229,8 +228,6 @@ _DROPPING: Final = frozenset(
         "RERAISE",
         "END_FOR",
         "END_ASYNC_FOR",
-        "PRINT_EXPR",
-        "IMPORT_STAR",
         "SETUP_ANNOTATIONS",
         "INTERPRETER_EXIT",
         "EXIT_INIT_CHECK",
@@ -246,7 +243,6 @@ _SAME: Final = frozenset(
         "TO_BOOL",
         "NOP",
         "RESUME",
-        "PRECALL",
         "MAKE_CELL",
         "COPY_FREE_VARS",
         "KW_NAMES",
@@ -555,17 +551,13 @@ class _Flow:
     def _load_attribute(self, name: str, argument: int) -> None:
         stack = self._stack
         owner = stack.pop()
-        self._push_attribute(owner, self._code.co_names[argument >> _NEW])
-        if _NEW and argument & 1:
+        self._push_attribute(owner, self._code.co_names[argument >> 1])
+        if argument & 1:
             stack.append(owner)
 
     def _load(self, name: str, argument: int) -> None:
         stack, names = self._stack, self._code.co_names
-        if name == "LOAD_METHOD":
-            owner = stack.pop()
-            self._push_attribute(owner, names[argument])
-            stack.append(owner)
-        elif name == "LOAD_SUPER_ATTR":
+        if name == "LOAD_SUPER_ATTR":
             owner = stack[-1]
             del stack[-3:]
             self._push_attribute(owner, names[argument >> 2])
@@ -756,7 +748,6 @@ _STEP_NAMES: Final[Mapping[str, Callable[[_Flow, str, int], None]]] = {
             "LOAD_FAST_AND_CLEAR",
             "LOAD_DEREF",
             "LOAD_CLOSURE",
-            "LOAD_CLASSDEREF",
         ),
         _Flow._load_variable,
     ),

@@ -1,11 +1,10 @@
 """Notes which functions of the repository each test starts, in the process that runs the tests.
 
-On Python 3.12 and newer by `sys.monitoring`: the code of the repository alone is watched, each
-function reports its first start in a test and is then silent until the next one. What runs while a
-module is imported belongs to that module, and what the set-up of a fixture of wider scope runs
-belongs to every test that uses it: a process does both once. Neither does it compute again what a
-function stores for later calls: what ran meanwhile is noted with that function. Before 3.12 a
-profile function does the same at a much higher price, where it is asked for.
+By `sys.monitoring`, which CPython has from 3.12 on (PEP 669): the code of the repository alone is
+watched, each function reports its first start in a test and is then silent until the next one. What
+runs while a module is imported belongs to that module, and what the set-up of a fixture of wider
+scope runs belongs to every test that uses it: a process does both once. Neither does it compute
+again what a function stores for later calls: what ran meanwhile is noted with that function.
 
 An exception of ours ends the recording of symbols, not the run. Nothing here is imported but the
 standard library: the processes that tests start load this file by its path. Tests replace what they
@@ -61,6 +60,8 @@ _WATCHED_CALLS: Final = 2
 """A memoizing function is watched this often in each of so many tests: values are computed early,
 and each time all that the test has executed must be watched anew."""
 _OWN: Final = realpath(__file__)
+MONITORED: Final = hasattr(sys, "monitoring")
+"""Whether this interpreter can show what runs."""
 _identity: Final = object.__hash__
 """What `id()` is for: no two living objects share it, for CPython only rotates the address. But
 `id()` raises an audit event, and each event calls our hook: three for each function of each test
@@ -275,7 +276,7 @@ class Tracer:
         """(file, first part of a module that it imported while tests ran or modules were loaded)."""
         self._children: tuple[float, ...] = ()
         self._spawning: list[Any] = []
-        self._engine: _Monitoring | _Profile | None = None
+        self._engine: _Monitoring | None = None
         self._getcwd, self._pid, self._getpid, self._stat = (
             os.getcwd,
             os.getpid(),
@@ -287,30 +288,25 @@ class Tracer:
 
     # begin and end
 
-    def start(self, slow: bool = False) -> None:
-        """Watch what is imported from now on. `slow`: by a profile function where there is no
-        `sys.monitoring`.
-        """
+    def start(self) -> None:
+        """Watch what is imported from now on; `trouble` has the reason where that is not possible."""
         if HANDLERS:  # a test that runs pytest in its own process
             self.trouble = "another run of this process is recorded"
             return
-        before = self._imported_before()
-        self._engine = None
-        if hasattr(sys, "monitoring"):
-            self._engine = _Monitoring(self)
-        elif slow:
-            self._engine = _Profile(self)
-        if self._engine is None or self._engine.trouble:
-            self.trouble = (
-                self._engine.trouble if self._engine else "Python has no sys.monitoring before 3.12"
-            )
-            self._engine = None
+        if not MONITORED:
+            self.trouble = f"CPython 3.12 is needed, this is Python {sys.version.partition(' ')[0]}"
             return
+        before = self._imported_before()
+        engine = _Monitoring(self)
+        if engine.trouble:
+            self.trouble = engine.trouble
+            return
+        self._engine = engine
         for code in before:
             self._watch(code)
         for names in self._namespaces:
             self._find_cached(names)
-        self._engine.switch(session=True)
+        engine.switch(session=True)
         HANDLERS["exec"] = self._on_exec
         if self._reads_module is not None:
             make = self._reads_module.Reads
@@ -319,7 +315,7 @@ class Tracer:
             self._reads.finder.install()
             self.asking |= set(map(_identity, self._reads.asking))
             for code in self._reads.asking:
-                self._engine.watch(code)
+                engine.watch(code)
         HANDLERS["import"] = self._on_import
         HANDLERS.update(dict.fromkeys(_PROCESSES, self._on_process))
         HANDLERS.update(dict.fromkeys(_NAMED_PROCESSES, self._named_process))
@@ -947,7 +943,7 @@ class Tracer:
             "reads": self._plain_reads(fixtures, values),
             "outside": sorted(map(list, self._outside)),
             "trouble": self.trouble,
-            "recorder": RECORDER,
+            "recorder": "sys.monitoring",
         }
 
     def _plain_reads(
@@ -1052,9 +1048,6 @@ class Tracer:
     @staticmethod
     def _indexes(context: Context, index_of: dict[Context, int]) -> list[int]:
         return sorted({index_of.setdefault(one, len(index_of)) for one in context.fixtures})
-
-
-RECORDER: Final = "sys.monitoring" if hasattr(sys, "monitoring") else "sys.setprofile"
 
 
 def _inner(code: CodeType) -> Iterator[CodeType]:
@@ -1237,63 +1230,6 @@ class _Monitoring:
         for code in self._watched:
             api.set_local_events(tool, code, 0)
         api.free_tool_id(tool)
-
-
-class _Profile:
-    """A profile function, before CPython 3.12: every call of every function passes it."""
-
-    def __init__(self, tracer: Tracer) -> None:
-        self._tracer = tracer
-        self._seen: set[tuple[str, str, int, int]] = set()
-        self._session = True
-        self.trouble = ""
-        if sys.getprofile() is not None or threading.getprofile() is not None:
-            self.trouble = "a profiler is at work"
-            return
-        threading.setprofile(self._profile)
-        sys.setprofile(self._profile)
-
-    def _profile(self, frame: FrameType, event: str, value: object) -> None:
-        code, tracer = frame.f_code, self._tracer
-        if event == "call" and _identity(code) in tracer.asking:
-            tracer.asks(code, frame)
-            return
-        if tracer._paths.get(code.co_filename) is None:
-            return
-        if event == "call" and code.co_name != MODULE:
-            if self._session:
-                tracer.outside(code, frame)
-            elif (key := _KEY(code)) not in self._seen:
-                self._seen.add(key)
-                tracer._hits.append(code)
-                if tracer.states is not None and _identity(code) not in tracer.states.looked_at:
-                    tracer.look(code, frame)
-                if _identity(code) in tracer.memoizing:
-                    tracer.compute(code, frame)
-        elif event == "return" and code.co_name == MODULE:
-            tracer.left(code, frame.f_globals)
-        elif event == "return" and _identity(code) in tracer.memoizing:
-            tracer.computed(code, frame)
-
-    def watch(self, code: CodeType) -> None:
-        """Everything is watched already."""
-
-    def rearm(self) -> None:
-        """Let everything report its next start again."""
-        self._seen.clear()
-
-    def switch(self, session: bool) -> None:
-        """Whether this is outside of tests."""
-        self._session = session
-
-    def modules(self, running: bool) -> None:
-        """A profile function sees the end of a module in any case."""
-
-    def stop(self) -> None:
-        """Takes the profile function away, if it is ours."""
-        if sys.getprofile() == self._profile:
-            sys.setprofile(None)
-            threading.setprofile(None)
 
 
 HANDLERS: Final[dict[str, Callable[[tuple[Any, ...]], None]]] = {}

@@ -47,6 +47,7 @@ COVERAGE: Final = "coverage"
 """
 MONITORING: Final = "sys.monitoring"
 PROFILE: Final = "sys.setprofile"
+"""What earlier versions of kl recorded by before CPython 3.12: the receipts still have it."""
 _IN_PROCESS: Final = frozenset({MONITORING, PROFILE})
 """Recorders in the process of the tests: audit events show them the files that are opened."""
 EXECUTED_SCHEMA: Final = "kl.executed/1"
@@ -561,6 +562,20 @@ def vouched_digest(environment: Mapping[str, Any]) -> str:
     named = environment.get("executed")
     digest = named.get("digest") if isinstance(named, Mapping) else None
     return digest if isinstance(digest, str) else ""
+
+
+def why_not_recorded(environment: Mapping[str, Any]) -> str:
+    """Why the run of a receipt with this environment recorded no executed symbols, as far as it
+    shows; else empty.
+    """
+    if vouched_digest(environment):
+        return ""
+    version = str(environment.get("python") or "")
+    parts = version.split(".")[:2]
+    if all(part.isdecimal() for part in parts) and tuple(map(int, parts)) < (3, 12):
+        return f"CPython 3.12 is needed, and the tests ran on Python {version}"
+    facts = environment.get("executed")
+    return str(facts.get("trouble") or "") if isinstance(facts, Mapping) else ""
 
 
 class Settled(NamedTuple):

@@ -140,6 +140,8 @@ class RunFacts:
     """Variables of the environment that it looked for in vain, and that are set now."""
     new: Mapping[str, str] = field(default_factory=dict)
     """Distribution that is installed now, and was not at all → in words."""
+    why_not_executed: str = ""
+    """Why it recorded no executed symbols, where that is known."""
 
     def changed_distributions(self, difference: Difference) -> dict[str, str]:
         """Distribution → why its recorded version is not what is installed now, or what the other

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from kl_hooks.code.modules import module_names
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.evidence.executed import COVERAGE, Executed, test_path
+from kl_hooks.evidence.executed import COVERAGE, Executed, test_path, why_not_recorded
 from kl_hooks.evidence.flaky import FlakyPasses
 from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.evidence.provenance import ci, worktree_state
@@ -499,10 +499,22 @@ def state_of(
         return stale
     recorded = [part.executed for part in parts if part.executed is not None]
     if not recorded:
-        return NOT_ASSESSED, "no run with executed symbols was recorded", ()
+        return (
+            NOT_ASSESSED,
+            f"no run with executed symbols was recorded{_why_unrecorded(parts)}",
+            (),
+        )
     if any(path in executed.unknown for executed in recorded):
         return NOT_ASSESSED, "its symbols were not recorded", ()
     return _NEVER, "no recorded test executed it", ()
+
+
+def _why_unrecorded(parts: Sequence[OtherRun]) -> str:
+    """Why the newest of these runs, which all recorded no executed symbols, did not: `: …`; empty
+    where that is not known.
+    """
+    why = why_not_recorded(parts[0].original.receipt.environment) if parts else ""
+    return f": {why}" if why else ""
 
 
 def _state_in_run(
@@ -623,7 +635,9 @@ def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
         raise UsageProblem("several executed symbols are named so.", place=name, hint=hint)
     if not test_by_name and not symbols_meant:
         hint = "A symbol is a name such as shop.cart.total; runs with symbols: kl evidence list"
-        raise UsageProblem("no recorded test executed it.", place=name, hint=hint)
+        raise UsageProblem(
+            "no recorded test executed it.", place=name, hint=_hint_of_unrecorded(runs) or hint
+        )
     return sorted(
         one._replace(runs=len(known_runs.get(one.test, ()))) for one in test_by_name.values()
     )
@@ -706,5 +720,15 @@ def symbols_of(runs: Runs, test: str) -> tuple[str, OtherRun, list[ExecutedSymbo
     if len(earlier) == 1:
         return symbols_of(runs, f"{earlier[0]}{bracket}{case}")
     raise UsageProblem(
-        "no run with executed symbols has this test.", place=test, hint="See: kl proof why TEST"
+        "no run with executed symbols has this test.",
+        place=test,
+        hint=_hint_of_unrecorded(runs) or "See: kl proof why TEST",
     )
+
+
+def _hint_of_unrecorded(runs: Runs) -> str:
+    """Why no run has executed symbols; empty where one has, or that is not known."""
+    if any(part.executed is not None for part in runs.parts):
+        return ""
+    why = _why_unrecorded(runs.parts)
+    return f"No run has executed symbols{why}." if why else ""

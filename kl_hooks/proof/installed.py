@@ -22,7 +22,7 @@ from kl_hooks.evidence.distributions import (
     read_folder,
     start_up,
 )
-from kl_hooks.evidence.executed import Executed
+from kl_hooks.evidence.executed import Executed, why_not_recorded
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.reach import Reach
 from kl_hooks.evidence.trust import environment_key
@@ -201,6 +201,7 @@ class Environments:
             disk.relisted(executed) if disk else frozenset(),
             set_variables(executed) if disk else frozenset(),
             changes.new,
+            "" if executed else why_not_recorded(receipt.environment),
         )
         return facts, changes.not_compared
 

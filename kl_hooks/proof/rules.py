@@ -59,7 +59,8 @@ def no_symbols_recorded(run: RunFacts, difference: Difference) -> Verdict | None
         return None
     remainder = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
     shown = ", ".join(paths[:3]) + remainder
-    return Verdict(NOT_ASSESSED, f"{shown} changed, and no executed symbols were recorded")
+    why = f": {run.why_not_executed}" if run.why_not_executed else ""
+    return Verdict(NOT_ASSESSED, f"{shown} changed, and no executed symbols were recorded{why}")
 
 
 def _requirements_differ(difference: Difference) -> bool:

@@ -130,6 +130,7 @@ def leave_run(
     place: WorktreeState | None = None,
     executed: Executed | None = None,
     selection: Mapping[str, Any] | None = None,
+    further_environment: Mapping[str, Any] | None = None,
 ) -> str:
     """Leaves a run of tests (id, outcome, microseconds) in the spool as the pytest plugin does; the
     run's id.
@@ -148,7 +149,7 @@ def leave_run(
             ws.clock.now(),
             ws.environ,
             selection=selection or {"args": ["-q"]},
-            further_environment={"facts": sorted(FACT_CLASSES)},
+            further_environment={"facts": sorted(FACT_CLASSES), **(further_environment or {})},
         )
     )
     for name, outcome, micros in tests:

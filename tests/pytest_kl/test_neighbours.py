@@ -76,18 +76,17 @@ def test_inside():
 """
 CROWD = """
 import sys
-if hasattr(sys, "monitoring"):
-    sys.monitoring.use_tool_id(sys.monitoring.DEBUGGER_ID, "a debugger")
-    # its own events, of all code: what we disable must not be silent for it
-    events = sys.monitoring.events
-    SEEN = []
-    def started(code, at):
-        SEEN.append((code.co_filename[-7:], code.co_name))
-    sys.monitoring.register_callback(0, events.PY_START, started)
-    sys.monitoring.set_events(0, events.PY_START)
-    def pytest_sessionfinish():
-        sys.monitoring.set_events(0, 0)
-        print("add was seen", SEEN.count(("shop.py", "add")))
+sys.monitoring.use_tool_id(sys.monitoring.DEBUGGER_ID, "a debugger")
+# its own events, of all code: what we disable must not be silent for it
+events = sys.monitoring.events
+SEEN = []
+def started(code, at):
+    SEEN.append((code.co_filename[-7:], code.co_name))
+sys.monitoring.register_callback(0, events.PY_START, started)
+sys.monitoring.set_events(0, events.PY_START)
+def pytest_sessionfinish():
+    sys.monitoring.set_events(0, 0)
+    print("add was seen", SEEN.count(("shop.py", "add")))
 """
 
 
@@ -98,6 +97,7 @@ def sets(folder: Path) -> dict[str, set[str]]:
     }
 
 
+@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="recorded from CPython 3.12 on")
 def test_neighbours_and_symbols_do_not_change_each_other(tmp_path: Path) -> None:
     folder = repository(tmp_path / "r", {"shop.py": SHOP, "test_shop.py": TESTS, "crowd.py": CROWD})
     where = {"PYTHONPATH": f"{folder}{os.pathsep}{HERE}"}
@@ -113,7 +113,7 @@ def test_neighbours_and_symbols_do_not_change_each_other(tmp_path: Path) -> None
             env=where | {"COVERAGE_CORE": core, "COVERAGE_FILE": str(tmp_path / "data")},
         )
         assert "6 passed" in done.stdout, done.stdout + done.stderr
-        if "crowd" in args and hasattr(sys, "monitoring"):
+        if "crowd" in args:
             assert "add was seen 5" in done.stdout, done.stdout
         assert only(folder).end["result"]["verdict"] == "passed"
         return sets(folder) if symbols == "on" else {}
@@ -142,8 +142,7 @@ def test_neighbours_and_symbols_do_not_change_each_other(tmp_path: Path) -> None
     )
     measured, _ = lines("ctrace", "off")
     assert lines("ctrace", "on") == (measured, alone)
-    if hasattr(sys, "monitoring"):
-        assert lines("sysmon", "on") == (measured, alone)
+    assert lines("sysmon", "on") == (measured, alone)
     crowd = (
         "-p",
         "crowd",
@@ -157,6 +156,7 @@ def test_neighbours_and_symbols_do_not_change_each_other(tmp_path: Path) -> None
     assert run(*crowd) == alone
 
 
+@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="recorded from CPython 3.12 on")
 def test_another_interpreter_of_the_process_is_not_seen_and_that_is_known(tmp_path: Path) -> None:
     folder = repository(tmp_path / "r", {"shop.py": SHOP, "test_shop.py": INTERPRETER})
     done = run_pytest(folder, "--kl-symbols=on")

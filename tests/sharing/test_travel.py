@@ -8,6 +8,7 @@ import base64
 import json
 import os
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,7 +65,10 @@ def test_rewritten_histories_and_forks_have_what_their_contents_have(
     on("other", "calc.py", FILES["calc.py"].replace("a + b", "a + b + 0"))
     bob.git("checkout", "-q", "origin/main", "--", "test_calc.py", "README.md", ".gitignore")
     bob.commit("with the tests")
-    assert "calc.add changed" in bob.kl("verify").stdout
+    why = "calc.add changed"
+    if sys.version_info < (3, 12):
+        why = "calc.py changed, and no executed symbols were recorded"
+    assert why in bob.kl("verify").stdout
 
     bob.git("checkout", "-q", "main")
     bob.git("filter-branch", "-f", "--msg-filter", "cat; echo more", "--", "main")
@@ -134,6 +138,7 @@ def objects_of_notes(repo: Checkout) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="recorded from CPython 3.12 on")
 def test_no_secret_that_is_planted_on_the_way_arrives(
     clones: Callable[[str], Checkout],  # noqa: F811
     keys: dict[str, Path],  # noqa: F811
