@@ -209,12 +209,6 @@ def make_record(kind: Kind, raw: dict[str, Any], *, agent: bool, shape: str) -> 
         answer(changes.create(kind), request, shape, print_written)
 
 
-def decide_changes(record: Record, shape: str, *, accepted: bool) -> None:
-    """Make, or drop, the changes that are proposed for a record. For people."""
-    operation = changes.decision(workspace().kinds[record.kind], is_accepted=accepted)
-    answer(operation, records.RecordRequest(record.id), shape, print_written)
-
-
 def _edit_file(kind: Kind, identifier: str) -> None:
     """Open the file of a record in the editor. UsageProblem for an agent."""
     ws = workspace()
@@ -313,10 +307,11 @@ def _print_records(record_list: records.RecordList, none: str) -> None:
 
 
 def _show(kind: Kind) -> click.Command:
-    return operation_command(records.show(kind))(_print_shown)
+    return operation_command(records.show(kind))(print_shown)
 
 
-def _print_shown(shown: records.ShownRecord, request: records.RecordRequest) -> None:
+def print_shown(shown: records.ShownRecord, _request: records.RecordRequest | None = None) -> None:
+    """Print a record, whole, with what is to be known of it today."""
     echo_lines(record_lines(workspace(), shown))
     for later in shown.successors:
         accept = f"kl {later.kind} accept {later.id}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kl_hooks.cli.groups import LazyGroup
-from kl_hooks.cli.kind_commands import command_of, decide_changes
+from kl_hooks.cli.kind_commands import print_shown, print_written
 from kl_hooks.cli.output import (
     broken_kinds_are_shown,
     command_access,
@@ -18,7 +18,6 @@ from kl_hooks.cli.output import (
     counted,
     echo,
     echo_lines,
-    format_option,
     path_from_root,
     print_rows,
     warn,
@@ -27,7 +26,6 @@ from kl_hooks.cli.output import (
     write_file,
 )
 from kl_hooks.cli.record_output import (
-    print_record,
     print_record_list,
     record_line,
     record_rows,
@@ -37,21 +35,18 @@ from kl_hooks.cli.record_output import (
 from kl_hooks.cli.request_options import no_output_option, operation_command
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, UsageProblem
 from kl_hooks.model.claim import tier_words
-from kl_hooks.model.kind import Kind
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.operations import interchange, pages
 from kl_hooks.operations import knowledge as operations
+from kl_hooks.operations import knowledge_record as record_operations
 from kl_hooks.operations import knowledge_upkeep as upkeep
+from kl_hooks.operations.claims import ShownClaim
+from kl_hooks.operations.memory import Changed
 from kl_hooks.operations.operation import perform
 from kl_hooks.records.pages import PAGE_KIND
-from kl_hooks.records.query import (
-    get_record,
-)
-from kl_hooks.records.write import apply_verb
 
 if TYPE_CHECKING:
-    from kl_hooks.model.kind import Verb
     from kl_hooks.model.record import Record
     from kl_hooks.records.pages import PageLine
 
@@ -105,20 +100,14 @@ def list_(listed: operations.KnowledgeList, request: operations.ListRequest) -> 
     print_record_list(record_list, none, of_kind=True)
 
 
-@click.command(epilog="Example: kl knowledge show FEAT-AUTH-12")
-@click.argument("id")
-@format_option()
-def show(id: str, shape: str) -> None:
-    """Show one record of any kind, or a claim (`claim:…`), by its ID."""
-    ws, ctx = workspace(), click.get_current_context()
-    if id.lower().startswith("claim:"):
-        group = cast(
-            click.Group, cast(click.Group, ctx.find_root().command).get_command(ctx, "claim")
-        )
-        ctx.invoke(group.commands["show"], id=id, shape=shape)
+@operation_command(record_operations.SHOW)
+def show(shown: record_operations.Shown, _request: record_operations.ShowRequest) -> None:
+    if isinstance(shown.shown, ShownClaim):
+        from kl_hooks.cli.proof import print_claim
+
+        print_claim(shown.shown)
         return
-    kind = ws.kinds[get_record(ws, id).kind]
-    ctx.invoke(command_of(kind, "show"), id=id, shape=shape)
+    print_shown(shown.shown)
 
 
 _OF_SEARCH = (
@@ -289,53 +278,21 @@ def proposals(waiting: upkeep.Proposals, _request: upkeep.WholeRequest) -> None:
         echo("\nhint: kl knowledge show ID, then kl knowledge accept ID or kl knowledge reject ID")
 
 
-def _decide_proposal(identifier: str, word: str, shape: str) -> None:
-    """Accept or reject what is proposed under an ID: a record of any kind, or changes of one. For
-    people.
-    """
-    from kl_hooks.records.permissions import agent_author
+def _print_decided(
+    decided: record_operations.Decided, request: record_operations.DecideRequest
+) -> None:
+    if isinstance(decided.change, Changed):
+        from kl_hooks.cli.memory import print_changed
 
-    ws = workspace()
-    record = get_record(ws, identifier)
-    kind = ws.kinds[record.kind]
-    if who := agent_author(ws, ""):
-        hint = f"Ask a person to run: kl knowledge {word} {record.id}"
-        raise UsageProblem(
-            f"{word} is for people, and this is {who.removeprefix('agent:')}.",
-            place=record.id,
-            hint=hint,
-        )
-    verb = next((v for v in kind.verbs if v.person and _decides(kind, v, word)), None)
-    if record.status != kind.proposal or not kind.proposal or verb is None:
-        decide_changes(record, shape, accepted=word == "accept")
-    elif kind.name == "memory":
-        # not by the verb alone: a review also writes rejected.txt and the Event that it took place
-        from kl_hooks.cli import memory
-
-        click.get_current_context().invoke(getattr(memory, verb.name), id=record.id, shape=shape)
-    else:
-        print_record(ws, apply_verb(ws, record.id, verb.name, {}), shape)
+        print_changed(decided.change)
+        return
+    print_written(decided.change, request)
 
 
-def _decides(kind: Kind, verb: Verb, word: str) -> bool:
-    """True for the verb that takes a proposal of this kind on, or refuses it."""
-    return kind.proposal in verb.of and (verb.to in kind.live) == (word == "accept")
-
-
-@click.command(epilog="Example: kl knowledge accept OBJ-0001")
-@click.argument("id")
-@format_option()
-def accept(id: str, shape: str) -> None:
-    """Accept a proposed record, or the changes that are proposed for it. For people."""
-    _decide_proposal(id, "accept", shape)
-
-
-@click.command(epilog="Example: kl knowledge reject OBJ-0001")
-@click.argument("id")
-@format_option()
-def reject(id: str, shape: str) -> None:
-    """Reject a proposed record, or the changes that are proposed for it. For people."""
-    _decide_proposal(id, "reject", shape)
+accept, reject = (
+    operation_command(operation)(_print_decided)
+    for operation in (record_operations.ACCEPT, record_operations.REJECT)
+)
 
 
 def _with_passages(request: interchange.AddRequest) -> interchange.AddRequest:

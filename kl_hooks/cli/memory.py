@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kl_hooks.kinds.memory.review import ReviewItem
 
 
-def _print_changed(change: operations.Changed, _request: Any = None, done: str = "") -> None:
+def print_changed(change: operations.Changed, _request: Any = None, done: str = "") -> None:
     """Print what a memory is now, in a line or two."""
     record = change.memory.record
     echo(f"{record.id}  {done or change.done}  {one_line(record.title, 120)}")
@@ -54,7 +54,7 @@ def _read_from_stdin(request: operations.AddRequest) -> operations.AddRequest:
 def add(change: operations.Changed, request: operations.AddRequest) -> None:
     status = change.memory.record.status
     done = status if change.done == "new" else f"{status} ({change.done})"
-    _print_changed(change, request, done)
+    print_changed(change, request, done)
 
 
 @operation_command(operations.SHOW)
@@ -84,7 +84,7 @@ def _use_lines(seen: ReviewItem) -> Iterator[str]:
 
 
 edit, approve, reject, demote, promote, verify, disprove = (
-    operation_command(operation)(_print_changed)
+    operation_command(operation)(print_changed)
     for operation in (
         operations.EDIT,
         operations.APPROVE,

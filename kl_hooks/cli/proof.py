@@ -132,6 +132,11 @@ def search(claim_list: claims.ClaimList, request: claims.SearchRequest) -> None:
 
 @operation_command(claims.SHOW, group=claim)
 def show(shown: claims.ShownClaim, request: claims.ClaimRequest) -> None:
+    """Print a claim."""
+    print_claim(shown)
+
+
+def print_claim(shown: claims.ShownClaim) -> None:
     """Print a claim with every reason for its tier."""
     echo_lines(_reason_lines(shown.claim))
 

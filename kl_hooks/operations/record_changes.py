@@ -14,7 +14,6 @@ from kl_hooks.model.parameter import REQUIRED, Parameter, RequestField, fields_o
 from kl_hooks.model.text import counted
 from kl_hooks.operations.operation import Operation
 from kl_hooks.operations.records import (
-    RecordRequest,
     now,
     shown_record,
     shown_to_dict,
@@ -362,22 +361,3 @@ def delete(kind: Kind) -> Operation:
         writes=True,
         own_fields=(_id_field(kind), *fields_of(DeleteRequest)[1:]),
     )
-
-
-def decision(kind: Kind, *, is_accepted: bool) -> Operation:
-    """Return the operation that makes, or drops, the changes that are proposed for a record."""
-    name = "accept" if is_accepted else "reject"
-    return Operation(
-        f"knowledge {name}",
-        f"{name.capitalize()} the changes that are proposed for a record.",
-        RecordRequest,
-        partial(_decide, is_accepted),
-        partial(written_to_dict, kind),
-        "kl.record/1",
-        f"kl knowledge {name} {kind.prefix}-0001",
-        is_tool=False,
-    )
-
-
-def _decide(is_accepted: bool, ws: Workspace, request: RecordRequest, access: Access) -> Written:
-    return decide(ws, get_record(ws, request.id), access, is_accepted=is_accepted)
