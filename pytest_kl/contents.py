@@ -41,7 +41,7 @@ MISSING: Final = object()
 identity: Final = object.__hash__
 """`id` would raise an audit event for each object."""
 namespace_of: Final = type.__dict__["__dict__"].__get__
-_classes_of: Final = type.__dict__["__mro__"].__get__
+classes_of: Final = type.__dict__["__mro__"].__get__
 _module_of: Final = type.__dict__["__module__"].__get__
 _LASTING: Final = PLAIN | {FunctionType, BuiltinFunctionType, type, ModuleType}
 _LEVELS: Final = 3
@@ -138,7 +138,7 @@ _FOLLOWED: Final = frozenset((*CONTAINERS, tuple, frozenset))
 
 def _dictionary_of(kind: type) -> Callable[[Any], Any] | None:
     """What gives the dictionary of an object of this type; None where it has none."""
-    for base in _classes_of(kind):
+    for base in classes_of(kind):
         descriptor = namespace_of(base).get("__dict__")
         if descriptor is not None:
             return descriptor.__get__ if type(descriptor) is GetSetDescriptorType else None
@@ -192,7 +192,7 @@ def _has_next(kind: type) -> bool:
 def _is_of_library(kind: type) -> bool:
     """Whether a class is one of the standard library, and not made to hold what others store."""
     module = str(_module_of(kind)).partition(".")[0]
-    classes = _classes_of(kind)
+    classes = classes_of(kind)
     return (
         module in _STANDARD
         and _ATTRIBUTES.isdisjoint(classes)
@@ -210,7 +210,7 @@ def _reader(kind: type) -> Parts | None:
 
     How far an iterator is can't be read: it is never what it was.
     """
-    classes = _classes_of(kind)
+    classes = classes_of(kind)
     if issubclass(type(kind), EnumType):
         return None
     if _is_iterator(classes):
@@ -320,13 +320,13 @@ class Contents:
         stored in it, but in its parts.
         """
         kind = type(value)
-        if kind in _BUILT_IN or not self._is_of_library(kind) or _is_iterator(_classes_of(kind)):
+        if kind in _BUILT_IN or not self._is_of_library(kind) or _is_iterator(classes_of(kind)):
             return None
         return _public(attributes_of(value) or {})
 
     def _is_definition(self, kind: type) -> bool:
         """Whether it is a descriptor of the standard library: what a class defines by it stays."""
-        has_get = any("__get__" in namespace_of(one) for one in _classes_of(kind))
+        has_get = any("__get__" in namespace_of(one) for one in classes_of(kind))
         return has_get and self._is_of_library(kind)
 
     def _is_of_library(self, kind: type) -> bool:
@@ -346,3 +346,22 @@ class Contents:
             if not self.is_same(parts[position], inner):
                 return False
         return True
+
+    def changed_names(self, value: Any, node: Node) -> set[str]:
+        """The innermost attributes that hold something else than was noted, of an object that has
+        attributes alone and still the same ones; else none.
+        """
+        attributes, before = attributes_of(value), node.identities()
+        number = len(before) // 2
+        if attributes is None or [*map(identity, attributes)] != before[:number]:
+            return set()
+        names = [*attributes]
+        pairs = zip(names, before[number:], strict=False)
+        if len(before) != 2 * len(names) or issubclass(type(value), type):
+            return set()
+        changed = {name for name, part in pairs if identity(attributes[name]) != part}
+        for position, inner in node.inner:
+            name = names[position - number]
+            if name not in changed and not self.is_same(attributes[name], inner):
+                changed |= self.changed_names(attributes[name], inner) or {name}
+        return changed

@@ -101,6 +101,11 @@ class Decisions:
                 for step in place
                 if step not in UNCERTAIN and not step.startswith(("a:", "f:", "m:"))
             ),
+            frozenset(
+                place[0].removeprefix("f:")
+                for place in asked - stores.handed
+                if place[0].startswith("f:")
+            ),
         )
 
     def _names(
@@ -128,6 +133,8 @@ class Decision(NamedTuple):
     """The arguments that it stores in; empty where it stores elsewhere, too."""
     computed: frozenset[str] = frozenset()
     """The globals and attributes in which it stores what it computes, not what it is called with."""
+    variables: frozenset[str] = frozenset()
+    """The variables of outer functions in which it does."""
 
 
 def lives_of(arguments: Iterable[str], frame: FrameType) -> list[Callable[[], Any]] | None:

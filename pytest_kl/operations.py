@@ -23,6 +23,9 @@ _CHANGING: Final = frozenset(
     for name, number in opmap.items()
     if number in _NAMED or name in ("STORE_DEREF", "STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE")
 )
+_ITEMS: Final = frozenset(
+    number for number in _CHANGING if number not in _NAMED and number != _OUTSIDE
+)
 _LOAD_FAST: Final = frozenset(
     number for name, number in opmap.items() if name.startswith("LOAD_FAST")
 )
@@ -45,6 +48,8 @@ class Stores(NamedTuple):
     """Whether it stores to anything but variables, or calls a method that changes a container. Of a
     local variable it is mostly one of its own: pytest's rewritten assertions have such lists.
     """
+    only_names: bool
+    """Whether all it changes is what has one of `names`."""
 
 
 def stores_of(code: CodeType) -> Stores:
@@ -61,15 +66,14 @@ def stores_of(code: CodeType) -> Stores:
         names.update(code.co_freevars)
     if not _BY_NAME.isdisjoint(named):
         names.update(constant for constant in code.co_consts if type(constant) is str)
-    may_change = not _CHANGING.isdisjoint(operations) or (
-        not MUTATORS.isdisjoint(named)
-        and any(
-            # the lowest bit marks a method (documentation of dis)
-            before.operation not in _LOAD_FAST and named[step.argument >> 1] in MUTATORS
-            for step, before in _pairs(text, operations, _LOAD_ATTR)
-        )
+    mutates = not MUTATORS.isdisjoint(named) and any(
+        # the lowest bit marks a method (documentation of dis)
+        before.operation not in _LOAD_FAST and named[step.argument >> 1] in MUTATORS
+        for step, before in _pairs(text, operations, _LOAD_ATTR)
     )
-    return Stores(names, owners, may_change)
+    may_change = mutates or not _CHANGING.isdisjoint(operations)
+    by_name = MUTATORS.isdisjoint(named) and _BY_NAME.isdisjoint(named)
+    return Stores(names, owners, may_change, by_name and _ITEMS.isdisjoint(operations))
 
 
 class _Step(NamedTuple):

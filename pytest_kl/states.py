@@ -23,6 +23,7 @@ from pytest_kl.contents import (
     Node,
     attributes_of,
     cell_contents,
+    classes_of,
     environ,
     identity,
     is_reserved,
@@ -199,8 +200,17 @@ class Holder:
         for position, inner in node.inner:
             name = self._names[position - number] if position >= number else self.name
             if name not in changed and not self._contents.is_same(attributes[name], inner):
-                changed.add(name)
+                changed |= self._contents.changed_names(attributes[name], inner) or {name}
         return changed or {self.name}
+
+
+def _stored_by_unittest(value: Any) -> set[str]:
+    """The attributes that unittest stores in a class of tests when it is torn down."""
+    case = getattr(sys.modules.get("unittest.case"), "TestCase", None)
+    if case is None or not issubclass(type(value), type) or case not in classes_of(value):
+        return set()
+    function = getattr(namespace_of(case).get("doClassCleanups"), "__func__", None)
+    return stores_of(function.__code__).names if type(function) is FunctionType else set()
 
 
 class States:
@@ -222,6 +232,8 @@ class States:
         """Number of a code object → what it names."""
         self._changing: set[int] = set()
         """Numbers of code that may change what it names."""
+        self._storing_only: dict[int, set[str]] = {}
+        """Of these the ones that change nothing but what has these names."""
         self._compared: dict[int, tuple[Holder, ...]] | None = None
         """The same without what nothing changes, as far as is known; None: to be found again."""
         self._quiet: list[Holder] | None = None
@@ -280,6 +292,8 @@ class States:
                 holder.namers.add(number)
             if stores.may_change:
                 self._changing.add(number)
+                if stores.only_names:
+                    self._storing_only[number] = stores.names
 
     def _named(
         self, place: Mapping[str, Any], name: str, value: Any, owners: set[str]
@@ -450,11 +464,18 @@ class States:
         """Whether only functions changed it that store what they compute: on these rests who calls
         them (`pytest_kl.memoization`).
         """
-        changed = {name for name in holder.changed_names() if not is_reserved(name)}
+        ignored = _stored_by_unittest(holder.value())
+        changed = {
+            name for name in holder.changed_names() if not is_reserved(name) and name not in ignored
+        }
         if changed and holder.name not in names and not changed <= names:
             return False
-        others = (executed & self._changing) - functions
-        return not changed or others.isdisjoint(holder.namers)
+        others = (executed & self._changing & holder.namers) - functions
+        changed.add(holder.name)
+        return not changed - {holder.name} or all(
+            number in self._storing_only and changed.isdisjoint(self._storing_only[number])
+            for number in others
+        )
 
     def _written(self, holder: Holder, owner: Owner | None) -> None:
         holder.writer = owner

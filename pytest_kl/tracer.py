@@ -44,6 +44,8 @@ _SUSPENDING: Final = 0x20 | 0x80 | 0x200
 """Flags of generators, coroutines and asynchronous generators, which resume in other tests
 (inspect).
 """
+_OPENING: Final = frozenset(("__closure__", "cell_contents", "getclosurevars"))
+"""Names by which code gets what a function has of its outer functions."""
 _FUNCTION: Final = 0x1
 """The flag of functions: the body of a class, which names what it defines, has it not."""
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/node_modules/")
@@ -147,6 +149,7 @@ class Memoizing:
         "reads",
         "test",
         "tests",
+        "variables",
     )
 
     def __init__(self, code: CodeType, looks: bool) -> None:
@@ -157,6 +160,8 @@ class Memoizing:
         """Under which others get the value without calling it."""
         self.computes: frozenset[str] = frozenset()
         """The globals and attributes in which it stores what it computes."""
+        self.variables: frozenset[str] = frozenset()
+        """The same of variables of outer functions."""
         self.decided = False
         """Whether it is known to be one; else its first call decides."""
         self.arguments: tuple[str, ...] = ()
@@ -241,6 +246,10 @@ class Tracer:
         self.states: Any = states and states.States(self._path)
         """What tests leave behind; None where that ends with the process."""
         self._shared: list[Any] = []
+        self._closures: dict[tuple[str, str], set[int]] = {}
+        """(file, variable of an outer function) → identities of the code that can get it later."""
+        self._opens_closures = False
+        """Whether some code asks functions for the variables of their outer functions."""
         self._decisions: Any = memoization and memoization.Decisions(self._path)
         self.memoizing: dict[int, Memoizing] = {}
         """By identity of the code, as long as its calls are watched."""
@@ -520,7 +529,19 @@ class Tracer:
         for inner in _inner(code):
             if self._memoization is not None and self._memoization.may_store(inner):
                 self.memoizing.setdefault(_identity(inner), Memoizing(inner, looks=True))
+            if self.states is not None:
+                self._note_closures(inner)
             self._engine.watch(inner)
+
+    def _note_closures(self, code: CodeType) -> None:
+        """Which variables of outer functions code has. A generator gets its own ones later, too."""
+        variables = code.co_freevars
+        if code.co_flags & _SUSPENDING:
+            variables += code.co_cellvars
+        for name in variables:
+            self._closures.setdefault((code.co_filename, name), set()).add(_identity(code))
+        if not _OPENING.isdisjoint(code.co_names):
+            self._opens_closures = True
 
     def _find_cached(self, namespace: Mapping[str, Any]) -> None:
         for code, name in (
@@ -542,7 +563,7 @@ class Tracer:
             del self.memoizing[_identity(memoizing.code)]
             return False
         memoizing.names |= decision.names
-        memoizing.computes = decision.computed
+        memoizing.computes, memoizing.variables = decision.computed, decision.variables
         memoizing.arguments, memoizing.decided = decision.arguments, True
         self._storing[_identity(memoizing.code)] = memoizing
         return True
@@ -857,9 +878,25 @@ class Tracer:
         for memoizing in self._storing.values():
             number = self._known.get(_identity(memoizing.code), -1)
             if number in executed:
-                names |= memoizing.computes
+                names |= memoizing.computes | self._own_variables(memoizing)
                 functions.add(number)
         return names, functions
+
+    def _own_variables(self, memoizing: Memoizing) -> set[str]:
+        """The variables of outer functions in which it stores, and which nobody gets but by a call
+        of a function that does the same.
+        """
+        if self._opens_closures:
+            return set()
+        storing, file = self._storing, memoizing.code.co_filename
+        return {
+            name
+            for name in memoizing.variables
+            if all(
+                key in storing and name in storing[key].variables
+                for key in self._closures.get((file, name), ())
+            )
+        }
 
     def _use_fixtures(self, context: Context, item: Any) -> None:
         # private, and the only place that names fixtures asked for by getfixturevalue; the names

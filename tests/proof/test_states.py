@@ -232,6 +232,62 @@ async def load():
 def put(value): asyncio.run(load())
 def get(): return asyncio.run(load())
 """,
+    "variable of an outer function that another function reads": """
+def made():
+    cache = {}
+    def get(key):
+        if key not in cache:
+            cache[key] = parse()
+        return cache[key]
+    def values(): return [*cache.values(), 0]
+    return get, values
+compute, values = made()
+def put(value): compute('x')
+def get(): return values()[0]
+""",
+    "variable that is read by the closure": """
+def made():
+    cache = {}
+    def get(key):
+        if key not in cache:
+            cache[key] = parse()
+        return cache[key]
+    return get
+compute = made()
+def put(value): compute('x')
+def get(): return [*compute.__closure__[0].cell_contents.values(), 0][0]
+""",
+    "attribute of an inner object beside its cache": """
+class Rules:
+    def __init__(self): self.cache, self.rule = {}, 0
+    def compiled(self, key):
+        if key not in self.cache:
+            self.cache[key] = len(key)
+        return self.cache[key]
+class Parser:
+    def __init__(self): self.rules = Rules()
+PARSER = Parser()
+def put(value):
+    PARSER.rules.compiled('x')
+    change(PARSER.rules, value)
+def change(rules, value): rules.rule = value
+def get(): return PARSER.rules.compiled('x') and PARSER.rules.rule
+""",
+    "cache that something else fills, too": """
+def made():
+    cache = {}
+    def get(key):
+        if key not in cache:
+            cache[key] = len(key)
+        return cache[key]
+    get.cache = cache
+    return get
+compute = made()
+def put(value):
+    compute('yy')
+    compute.cache['x'] = value
+def get(): return compute('x')
+""",
 }
 TESTS = """
 import {module}
@@ -379,6 +435,59 @@ def test_order(): assert app.parse()
 }
 
 
+COMPUTED = {
+    "app.py": """
+def parse(): return 1
+def key(): return "x"
+def cached(compute):
+    cache = {}
+    def get(name):
+        if name not in cache:
+            cache[name] = compute(name)
+        return cache[name]
+    return get
+get = cached(len)
+def shown(name):
+    place = Place()
+    place.text = f"{get(name)}"
+    return place.text
+class Place: pass
+class Rules:
+    def __init__(self): self.__compiled = {}
+    def compiled(self, name):
+        rule = self.__compiled.get(name)
+        if not rule:
+            rule = self.__compiled[name] = len(name)
+        return rule
+class Parser:
+    def __init__(self): self.rules, self.others = Rules(), Rules()
+PARSER = Parser()
+""",
+    "test_closure.py": """
+import app
+def test_first(): assert app.get(app.key()) == 1 and app.parse()
+def test_other(): assert app.shown("yyy") == "3" and app.parse()
+def test_second(): assert app.get("x") == 1 and app.shown("yyy") == "3"
+""",
+    "test_inner.py": """
+import app
+def test_first():
+    assert app.parse()
+    assert app.PARSER.rules.compiled(app.key())
+def test_second(): assert app.PARSER.rules.compiled("x") and app.PARSER.others
+""",
+    "test_unittest.py": """
+import app, unittest
+class Steps(unittest.TestCase):
+    def check(self): assert app.key()
+class FirstTest(Steps):
+    def test_first(self): assert app.parse() and self.check() is None
+class SecondTest(Steps):
+    def test_second(self): assert FirstTest and self.check() is None
+""",
+}
+
+
 QUIET = {
     "app.py": """
 import itertools, logging, os, sys
@@ -454,6 +563,20 @@ def test_what_is_put_back_and_what_functions_compute_binds_nobody(tmp_path: Path
     }
     app.write_text(RESTORED["app.py"].replace('return "x"', 'return "y"'))
     assert impacted(folder) == {"test_cache.py::test_first"}
+
+
+def test_what_functions_store_in_closures_and_inner_objects_binds_nobody(tmp_path: Path) -> None:
+    """Nor what unittest stores in a class of tests when it is torn down."""
+    folder = repository(tmp_path / "program", COMPUTED)
+    assert run_pytest(folder, "-p", "no:randomly").returncode == 0
+    app = folder / "app.py"
+    app.write_text(COMPUTED["app.py"].replace("def parse(): return 1", "def parse(): return 2"))
+    assert impacted(folder) == {
+        "test_closure.py::test_first",
+        "test_closure.py::test_other",
+        "test_inner.py::test_first",
+        "test_unittest.py::FirstTest::test_first",
+    }
 
 
 STRANGE = {
