@@ -4,9 +4,12 @@ from it.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from dataclasses import fields as dataclass_fields
 from functools import cached_property
+from operator import attrgetter
 from typing import Final
 
 from kl_hooks.model.symbol import RECORD_ID
@@ -61,6 +64,10 @@ class Field:
     """True for a field of an observation that instructs its readers: an agent's value waits for a
     person.
     """
+
+
+# The generated `repr` of a dataclass takes three times as long.
+_FIELD_VALUES: Final = attrgetter(*(each.name for each in dataclass_fields(Field)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +181,15 @@ class Kind:
         named = {alias: one for one in self.all_fields for alias in one.aliases}
         # real names last: an alias of one field must not hide another field of that name
         return named | {one.name: one for one in self.all_fields}
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of all that decides how its records are read and indexed: names, fields,
+        statuses. Of two kinds with the same one either reads what the other wrote.
+        """
+        described = [_FIELD_VALUES(each) for each in self.all_fields]
+        text = repr((self.name, self.plural, self.prefix, described, self.statuses))
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def proposal(self) -> str:

@@ -32,7 +32,7 @@ from kl_hooks.records.repository import (
 )
 from kl_hooks.records.validate import InvalidValue, node_id
 from kl_hooks.store.database import placeholders
-from kl_hooks.store.files import MAX_BYTES, read_small
+from kl_hooks.store.files import read_small
 from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ def sync_notes(ws: Workspace) -> tuple[str, ...]:
 
 
 def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
-    kinds_read = [(k.name, k.plural, k.prefix, k.all_fields, k.statuses) for k in ws.kinds.values()]
-    digest = hashlib.sha256(repr([_READER_VERSION, *kinds_read]).encode()).hexdigest()
+    digests = [_READER_VERSION, *(kind.digest for kind in ws.kinds.values())]
+    digest = hashlib.sha256(repr(digests).encode()).hexdigest()
     with ws.store.reading("graph") as db:
         whole = not only or not _is_read_with(db, digest)
         kinds = ws.kinds if whole else {name: ws.kinds[name] for name in only if name in ws.kinds}
@@ -122,7 +122,12 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
         same = known_files == listed and newest == cursor and known_pages == pages
         # an empty stamp: changed so lately that equal times prove nothing (as with the index of
         # git: racy-git)
-        if same and "" not in listed.values() and "" not in pages.values():
+        is_young = "" in listed.values()
+        if (
+            same
+            and "" not in pages.values()
+            and not (is_young and _stale_files(ws, db, digest, listed))
+        ):
             return SyncResult(0, _stored_problems(db))
     if not listed and not known_files and not changed and not pages:
         return SyncResult()
@@ -132,9 +137,7 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
         )  # another process may have read some since
         if not _is_read_with(db, digest):  # another reader: pages are read again too
             db.execute("UPDATE page SET stamp = '' WHERE authored = 0")
-        stale = sorted(
-            path for path, stamp in listed.items() if not stamp or known_files.get(path) != stamp
-        )
+        stale = _stale_files(ws, db, digest, listed)
         read = [
             record
             for path in stale
@@ -196,6 +199,37 @@ def _known_files(
     )
 
 
+def _stale_files(
+    ws: Workspace, db: Database | None, digest: str, listed: Mapping[str, str]
+) -> list[str]:
+    """Return the files that have to be read, by name. `listed`: path → stamp.
+
+    A file without a stamp is not, if its bytes are those that were read last without a problem: with
+    one, git decides too what is taken for it. Most questions after a write are asked at once.
+    """
+    if db is None or not _is_read_with(db, digest):
+        return sorted(listed)
+    rows = db.rows("SELECT path, stamp, digest, error = '[]' AND id <> '' FROM authored")
+    known = {path: (stamp, content, is_sound) for path, stamp, content, is_sound in rows}
+
+    def is_as_read(path: str) -> bool:
+        stamp, content, is_sound = known.get(path, (None, "", False))
+        if listed[path] or stamp != "":
+            return bool(stamp == listed[path])
+        return bool(is_sound) and _content_digest(ws, path) == content
+
+    return sorted(path for path in listed if not is_as_read(path))
+
+
+def _content_digest(ws: Workspace, path: str) -> str:
+    """Return the digest of a file as it is stored; empty where the file can't be read."""
+    try:
+        data = read_small(ws.root / path, within=ws.root)
+    except UsageProblem:
+        return ""
+    return "" if data is None else hashlib.sha256(data).hexdigest()
+
+
 def _known_pages(db: Database | None) -> dict[str, str]:
     """Return path → stamp of every page of docs as it was read."""
     return (
@@ -238,7 +272,7 @@ def _read_file(ws: Workspace, db: Database, path: str, stamp: str) -> Record | N
     error = json.dumps([[p.path, p.line, p.column, p.message, p.hint] for p in problems])
     extra = json.dumps({"text": record.body, "lines": dict(record.lines)} if record else {})
     columns = shared_columns(record) if record else ("", "", "", "", None, "{}")
-    digest = hashlib.sha256(data[: MAX_BYTES + 1]).hexdigest()
+    digest = hashlib.sha256(data).hexdigest()
     db.execute("DELETE FROM authored WHERE path = ?", (path,))
     db.execute(
         "INSERT INTO authored (path, kind, archived, stamp, digest, error, rest, id, status, title,"

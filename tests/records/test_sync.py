@@ -89,6 +89,21 @@ def test_a_change_within_the_same_moment_and_of_the_same_length_is_seen(repo: Ch
     assert get_record(ws, "RUL-0001").text("ruling") == "Tubs."
 
 
+def test_a_file_that_was_just_written_is_parsed_once_while_its_bytes_stay(repo: Checkout) -> None:
+    path = author(repo)
+    ws = repo.workspace(now=path.stat().st_mtime_ns // 1000 + 1000)
+    assert sync(ws).read == 1
+    before = ws.state.graph.read_bytes()
+    assert sync(ws).read == 0
+    assert ws.state.graph.read_bytes() == before
+    other = author(repo, "RUL-0002")
+    assert sync(ws).read == 1, "the one that is new, and not its neighbour"
+    other.write_text("no front matter")
+    assert (sync(ws).read, sync(ws).read) == (1, 1), (
+        "git decides too what is taken for a broken one"
+    )
+
+
 def test_a_file_that_can_not_be_read_keeps_what_it_reported_last_and_reports_it(
     repo: Checkout, ws: Workspace
 ) -> None:
