@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Final, Protocol
 
 
 class Clock(Protocol):
@@ -34,6 +34,9 @@ class FixedClock:
         return self._now
 
 
+DAY: Final = 86_400_000_000
+"""Microseconds."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST, _LAST = -62135596800_000000, 253402300799_999999
 
@@ -55,3 +58,15 @@ def micros(text: str) -> int:
         when = when.replace(tzinfo=UTC)
     delta = when - _EPOCH
     return (delta.days * 86400 + delta.seconds) * 1_000_000 + delta.microseconds
+
+
+def age_in_days(now: int, moment: int) -> float:
+    """Return the days since a moment; 0 for one in the future, which a clock that was set back
+    leaves behind.
+    """
+    return max(now - moment, 0) / DAY
+
+
+def is_older(now: int, moment: int, days: int) -> bool:
+    """Return whether a moment lies more than so many days before `now`."""
+    return now - moment > days * DAY

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kl_hooks.clock import iso
+from kl_hooks.clock import DAY, iso
 from kl_hooks.code.modules import MARKERS, is_marker
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.git import files, worktree
@@ -31,7 +31,6 @@ MAX_BASELINE_BYTES: Final = 16 * 1024 * 1024
 WORKTREE, STAGED = "worktree", "staged"
 
 
-_DAY = 86_400_000_000
 _REVIEW_HINT: Final = "Review this change of the rules by itself."
 
 
@@ -250,7 +249,7 @@ def _differing(before: Collection[FileEntry], now: Collection[FileEntry]) -> set
 
 def utc_day(ws: Workspace, later: int = 0) -> str:
     """Today (or so many days later), `YYYY-MM-DD`, UTC."""
-    return iso(ws.clock.now() + later * _DAY)[:10]
+    return iso(ws.clock.now() + later * DAY)[:10]
 
 
 DECISIONS: Final = ".kl/knowledge/decisions/"

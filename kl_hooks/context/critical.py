@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
-from kl_hooks.clock import micros
+from kl_hooks.clock import DAY, micros
 from kl_hooks.context.access import find_policy
 from kl_hooks.kinds.failure import failure_candidate, occurrences
 from kl_hooks.kinds.feature import feature_ids
@@ -36,7 +36,7 @@ MOST: Final = 10
 """Items of a section."""
 FEATURE_BUILD: Final = "feature-build"
 SEVERITIES: Final = ("critical", "high", "medium", "low")
-_PERIOD: Final = 30 * 86_400_000_000
+_PERIOD: Final = 30 * DAY
 """Failures that happened last within the same so many microseconds count as equally recent."""
 ARCHITECTURE: Final = ("architecture", "component", "integration")
 """Topics of guides that are shown for the build of a feature only."""

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks import __version__
-from kl_hooks.clock import iso, micros
+from kl_hooks.clock import DAY, iso, micros
 from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.context import package_log
 from kl_hooks.context.access import find_policy
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-_DAY: Final = 86_400_000_000
 _EVIDENCE: Final = (
     "SELECT chain FROM receipt ORDER BY seq DESC LIMIT 1",
     "SELECT COUNT(folded) FROM receipt",
@@ -204,7 +203,7 @@ def _state(ws: Workspace) -> Iterator[str]:
     decay = load_lifecycle(ws.root, ws.state.cache)[0].confidence_decay_days
     with ws.store.reading() as db:
         for sql in _EVIDENCE if db else ():
-            since = now - decay * _DAY if "ended" in sql else now
+            since = now - decay * DAY if "ended" in sql else now
             yield repr(db.rows(sql, (iso(since),) if "?" in sql else ()) if db else "")
     with ws.store.reading("graph") as db:
         yield repr(

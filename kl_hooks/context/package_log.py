@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.clock import iso, micros
+from kl_hooks.clock import is_older, iso, micros
 from kl_hooks.errors import KlError
 from kl_hooks.hookspecs import Policy, hookimpl
 from kl_hooks.model.lifecycle import Change
@@ -152,10 +152,10 @@ def expired_logs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     why, changes = f"package_log_days: {days}", []
     for name in (FILE, *_numbered(ws.state.directory)):
         times = _times(ws.state.directory / name)
-        if times and numbers.old(now, max(times), days):
+        if times and is_older(now, max(times), days):
             reason = f"its newest event is of {iso(max(times))[:10]}; {why}"
             changes.append(Change("remove", name, _NAME, reason, counted(len(times), "event")))
-        elif name == FILE and times and numbers.old(now, min(times), days):
+        elif name == FILE and times and is_older(now, min(times), days):
             to = _next_name(ws.state.directory)
             changes.append(
                 Change("rotate", FILE, _NAME, f"it holds events that are older; {why}", FILE, to)

@@ -37,6 +37,7 @@ from kl_hooks.index.postings import (
     read_query,
     text_terms,
 )
+from kl_hooks.model.decay import half_life
 from kl_hooks.model.package import Candidate, Signals
 from kl_hooks.store.database import chunks, placeholders
 
@@ -673,7 +674,7 @@ class _Scores:
                 if len(files) <= _COMMIT_FILES and not self._failure.tests.isdisjoint(files):
                     age = max(0, newest - time) / 86_400
                     for path in files:
-                        worth = (0.3 + 0.7 * 0.5 ** (age / _COMMIT_HALF_LIFE)) / len(files)
+                        worth = (0.3 + 0.7 * half_life(age, _COMMIT_HALF_LIFE)) / len(files)
                         together[path] = together.get(path, 0.0) + worth
         existing = self._reader.postings.existing(together)
         shares = _of_maximum({path: worth for path, worth in together.items() if path in existing})
@@ -758,7 +759,7 @@ class _Scores:
         about: dict[str, dict[str, float]] = {}
         lengths: dict[str, float] = {}
         worth = [
-            0.5 ** (age / _MESSAGE_HALF_LIFE) / sqrt(len(paths_of_commit)) if one else 0.0
+            half_life(age, _MESSAGE_HALF_LIFE) / sqrt(len(paths_of_commit)) if one else 0.0
             for age, paths_of_commit, one in zip(days, files, counted, strict=True)
         ]
         for commit, paths_of_commit in enumerate(files):
@@ -782,7 +783,7 @@ class _Scores:
                     of_file = about.setdefault(path, {})
                     of_file[term] = of_file.get(term, 0.0) + worth[commit]
         aged = {
-            c: score * (0.3 + 0.7 * 0.5 ** (days[c] / _COMMIT_HALF_LIFE))
+            c: score * (0.3 + 0.7 * half_life(days[c], _COMMIT_HALF_LIFE))
             for c, score in scores.items()
         }
         touched: dict[str, float] = {}

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.clock import micros
+from kl_hooks.clock import DAY, is_older, micros
 from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.evidence.assertions import (
     count_citations,
@@ -40,7 +40,6 @@ from kl_hooks.model.claim import (
     Support,
     Tier,
 )
-from kl_hooks.model.lifecycle import Lifecycle
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
@@ -50,7 +49,6 @@ from kl_hooks.workspace import Workspace, require_setup
 if TYPE_CHECKING:
     from kl_hooks.evidence.flaky import FlakyPasses
 
-DAY: Final = 86_400_000_000
 """Microseconds."""
 RECENT_RECEIPTS: Final = 50
 """Receipts that are searched for subjects that were not observed on today's tree."""
@@ -170,7 +168,7 @@ def aged(claim: Claim, now: int, days: int) -> Claim:
         (micros(one.at) for one in claim.support if one.speaks == "for" and one.observation.hard),
         default=now,
     )
-    if not Lifecycle.old(now, newest, days):
+    if not is_older(now, newest, days):
         return claim
     age = counted((now - newest) // DAY, "day")
     reason = f"last observed {age} ago; after {counted(days, 'day')} it counts as inferred"

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.clock import iso, micros
+from kl_hooks.clock import is_older, iso, micros
 from kl_hooks.evidence.assertions import asserted_claims
 from kl_hooks.evidence.executed import forget_runs
 from kl_hooks.evidence.ledger import COMPACTABLE, RETAINED, test_names
@@ -72,7 +72,7 @@ def choose_compactable(
         of_tests += run.source in COMPACTABLE
         newest = age < RETAINED or (run.source in COMPACTABLE and of_tests <= RETAINED)
         cites = any(run.id.startswith(word) or run.run.startswith(word) for word in cited)
-        old = run.source in COMPACTABLE and Lifecycle.old(now, micros(run.ended), days)
+        old = run.source in COMPACTABLE and is_older(now, micros(run.ended), days)
         if (
             old
             and not (run.folded or newest or cites or set(run.trees) & set(trees))
@@ -147,7 +147,7 @@ def expired_claims(claims: Iterable[Claim], numbers: Lifecycle, now: int) -> lis
     for claim in claims:
         if claim.freshness == "expired":
             reason = f"expired on {claim.expires}"
-        elif days and numbers.old(now, micros(claim.made_at), days):
+        elif days and is_older(now, micros(claim.made_at), days):
             reason = f"asserted on {claim.made_at[:10]}; max_provenance_age_days: {days}"
         else:
             continue

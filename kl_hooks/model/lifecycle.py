@@ -43,11 +43,6 @@ class Lifecycle(NamedTuple):
     package_log_days: int = 90
     """Events of context packages are retained at least this long."""
 
-    @staticmethod
-    def old(now: int, moment: int, days: int) -> bool:
-        """True where `moment` lies more than `days` before `now` (microseconds both)."""
-        return now - moment > days * 86_400_000_000
-
 
 class Change(NamedTuple):
     """One edit that is proposed, or was made."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from kl_hooks.clock import iso
+from kl_hooks.clock import DAY, iso
 from kl_hooks.context.recall import (
     package_statistics,
     recall_statistics,
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from kl_hooks.context.recall import Comparison
     from kl_hooks.workspace import Workspace
 
-_DAY: Final = 86_400_000_000
 _DAYS: Final = Parameter("Only the last so many days.", bounds=(1, 36_500))
 
 
@@ -33,7 +32,7 @@ class Counts(NamedTuple):
 
 
 def _since(ws: Workspace, days: int | None) -> str:
-    return iso(ws.clock.now() - days * _DAY) if days else ""
+    return iso(ws.clock.now() - days * DAY) if days else ""
 
 
 class PackagesRequest(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from kl_hooks.clock import iso
+from kl_hooks.clock import DAY, iso
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.trust import ATTESTED
 from kl_hooks.git.repository import Repository, completing_fetch, resolve_commit
@@ -47,7 +47,6 @@ RAN: Final = "ran"
 RUN_PYTEST: Final = "run pytest"
 """The hint where nothing else is known."""
 _PROPOSED_DAYS: Final = 30
-_DAY: Final = 86_400_000_000
 
 
 class VerifyRequest(NamedTuple):
@@ -436,7 +435,7 @@ def _unchecked_note(check: GateCheck, *, is_strict: bool) -> Iterator[str]:
 
 def _proposals(ws: Workspace, judgment: _Judgment) -> tuple[FailureProposal, ...]:
     """Entries for the settings, of the tests that fail and are not known yet."""
-    until = iso(ws.clock.now() + _PROPOSED_DAYS * _DAY)[:10]
+    until = iso(ws.clock.now() + _PROPOSED_DAYS * DAY)[:10]
     messages = {
         (split_id(result.subject)[1], entry.receipt.run): result.detail.get("message")
         for entry in judgment.entries

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.clock import iso, micros
+from kl_hooks.clock import DAY, iso, micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.repository import git_in
 from kl_hooks.git.run import GitFailed
@@ -357,7 +357,7 @@ def expiry_moment(expires: str) -> str | None:
     """
     if not expires:
         return None
-    return iso(micros(expires) + (86_400_000_000 - 1 if len(expires.strip()) == 10 else 0))
+    return iso(micros(expires) + (DAY - 1 if len(expires.strip()) == 10 else 0))
 
 
 def is_expired(ws: Workspace, record: Record) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.clock import iso, micros
+from kl_hooks.clock import is_older, iso, micros
 from kl_hooks.hookspecs import Policy
 from kl_hooks.model.kind import REJECTED
 from kl_hooks.model.lifecycle import Change
@@ -75,7 +75,7 @@ def _find_expired(ws: Workspace, numbers: Lifecycle, now: int, *, files: bool) -
             or bool(record.path) != files
         ):
             continue
-        if numbers.old(now, micros(until), days):
+        if is_older(now, micros(until), days):
             reason = f"a {record.kind} that expired on {until[:10]}; retained {counted(days, 'day')} since"
             changes.append(
                 Change("purge", record.id, _FILES if files else _RECORDS, reason, record.status)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.clock import iso
+from kl_hooks.clock import DAY, iso
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.kind import REJECTED, SUPERSEDED, Kind
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
 REVIVE: Final = "revive"
 """How a record is changed whose row was removed: it is restored."""
-_DAY: Final = 86_400_000_000
 _MAX_REASON: Final = 200
 _MAX_LINE: Final = 160
 _PROPOSED: Final = "proposed"
@@ -481,7 +480,7 @@ def _with_defaults(
     }
     days = kind.ttl.get(str(made["authority"]), 0)
     if days and "expires" not in made and not endless:
-        made["expires"] = iso(now + days * _DAY)
+        made["expires"] = iso(now + days * DAY)
     return made
 
 

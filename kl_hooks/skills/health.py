@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.clock import iso, micros
+from kl_hooks.clock import DAY, age_in_days, is_older, iso, micros
 from kl_hooks.errors import UsageProblem
 from kl_hooks.graph.algorithms import components
 from kl_hooks.hookspecs import Policy
@@ -31,7 +31,6 @@ from kl_hooks.skills.library import (
     stems,
 )
 from kl_hooks.skills.uses import (
-    DAY,
     STARTED,
     better_variants,
     effectiveness_of,
@@ -122,7 +121,7 @@ class Conflict:
         """Return its weight, up to three times as much the longer it is there, and up to twice for
         alike texts.
         """
-        days = max(now - self.since, 0) / DAY if self.since else 0.0
+        days = age_in_days(now, self.since) if self.since else 0.0
         return SEVERITIES[self.severity] * min(max(days / 30, 1.0), 3.0) * (1 + self.similarity)
 
     def to_dict(self, now: int) -> dict[str, Any]:
@@ -248,8 +247,8 @@ def _check(
     facts = {
         skill.title: Facts(
             measured[skill.id].uses,
-            (now - (measured[skill.id].last or max(created[skill.title], since))) / DAY,
-            (now - created[skill.title]) / DAY,
+            age_in_days(now, measured[skill.id].last or max(created[skill.title], since)),
+            age_in_days(now, created[skill.title]),
         )
         for skill in every
     }
@@ -673,7 +672,9 @@ def health(ws: Workspace) -> Health | None:
         return None
     now, skill_coverage = ws.clock.now(), coverage(every, demanded_categories(ws))
     used = [
-        one for one in active if measured[one.id].last and now - measured[one.id].last <= 30 * DAY
+        one
+        for one in active
+        if measured[one.id].last and not is_older(now, measured[one.id].last, 30)
     ]
     scores = [measured[one.id].score if measured[one.id].is_known else 0.5 for one in active]
     size = len(active)

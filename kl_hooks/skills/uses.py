@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.clock import iso, micros
+from kl_hooks.clock import DAY, iso, micros
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.commits import newest_commits
 from kl_hooks.evidence.ingestion import sync_evidence
@@ -28,6 +28,7 @@ from kl_hooks.evidence.ledger import receipts_since
 from kl_hooks.evidence.provenance import agent, producer, session
 from kl_hooks.git.repository import head
 from kl_hooks.graph.algorithms import components
+from kl_hooks.model.decay import idle_periods, idle_score
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, one_line
 from kl_hooks.records.document import SKILL_NAME, change_fields, read_document, skill_node
 from kl_hooks.records.events import CONTENT, Event, append_events, list_events
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
 
 STARTED: Final = "skill_started"
 _ENDED: Final = "skill_ended"
-DAY: Final = 86_400_000_000
 _LONGEST: Final = 8 * 3_600_000_000
 """Microseconds after which a use that nobody ended is over."""
 _ENOUGH: Final = 5
@@ -153,8 +153,7 @@ class Effectiveness(NamedTuple):
         """0 to 1, by the stated formula; it falls by 0.05 for each 30 days without a use, as long
         as it is over 0.2.
         """
-        combined = self._combined(self.rate)
-        return max(combined - _STEP * self.idle, min(combined, 0.2))
+        return idle_score(self._combined(self.rate), self.idle)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -513,16 +512,13 @@ def measure(
             sum(outcomes_of_window) / len(outcomes_of_window) if outcomes_of_window else None
         )
     trend = rates[0] - rates[1] if rates[0] is not None and rates[1] is not None else 0.0
-    # from the moments alone: computed twice in a day it falls once (the decay of the models
-    # compounds)
-    idle = max(now - last, 0) // (30 * DAY) if last else 0
     return Effectiveness(
         len(recorded_uses),
         len(judged),
         sum(bool(results[use.id]) for use in judged),
         _NEUTRAL,
         _NEUTRAL,
-        idle,
+        idle_periods(last, now),
         trend,
         last,
     )

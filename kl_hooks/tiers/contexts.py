@@ -16,13 +16,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.clock import DAY, age_in_days
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.decay import ENTRY_LOSS, Staleness, relevance, remaining, staleness
 from kl_hooks.model.text import one_line
 from kl_hooks.store.redaction import redact
 from kl_hooks.tiers.entries import (
-    SECOND,
     UPKEEP,
     Caller,
     Entry,
@@ -50,18 +51,10 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-_DAY: Final = 86_400 * SECOND
 _ARCHIVE: Final = 0.9
 """Staleness from which an entry is archived."""
 
 _WORD: Final = re.compile(r"\w+")
-
-
-def age_in_days(now: int, moment: int) -> float:
-    """Return the days since a moment; 0 for one in the future, which a clock that was set back
-    leaves behind.
-    """
-    return max(now - moment, 0) / _DAY
 
 
 def words(text: str) -> Counter[str]:
@@ -102,11 +95,8 @@ _TYPE_OF: Final = {
     "task_context": "plan",
 }
 """Type of a short-term entry → type of the entry that it becomes; all others are observations."""
-ENTRY_DECAY: Final = 0.01
-"""Of a context entry, per day: half is left after 69 days without access."""
 SAME: Final = 0.92
 """Similarity from which two texts are one."""
-_FLOOR: Final = 0.05
 _IMPORTANCE: Final = 50
 _PROMOTED_CONFIDENCE: Final = 70
 _DUPLICATE_BOOST: Final = 3
@@ -118,53 +108,6 @@ _COLUMNS: Final = (
     "id, context, key, version, status, type, source, memory, value, importance, confidence, tags,"
     " previous, merged, actor, at"
 )
-
-
-def relevance(
-    importance: float, confidence: float, accessed: int, now: int, rate: float = ENTRY_DECAY
-) -> float:
-    """Return importance × confidence, less with each day since the last access (0: never accessed,
-    no decay).
-    """
-    fading = math.exp(-rate * age_in_days(now, accessed)) if accessed else 1.0
-    return importance * confidence * fading
-
-
-def decayed(importance: float, moment: int, now: int, rate: float = ENTRY_DECAY) -> float:
-    """Return what is left now of an importance at a moment; at least 0.05, and never more than it
-    was.
-    """
-    return max(importance * math.pow(1 - rate, age_in_days(now, moment)), min(_FLOOR, importance))
-
-
-class Staleness(NamedTuple):
-    """How stale an entry is, and why."""
-
-    age: float
-    """The part of its age, at most 0.4."""
-    access: float
-    """The part of the time since its last access, at most 0.3."""
-    unimportance: float
-    """The part of what it lacks in importance, at most 0.3."""
-
-    @property
-    def score(self) -> float:
-        """0 to 1."""
-        return self.age + self.access + self.unimportance
-
-
-def staleness(importance: float, created: int, accessed: int, now: int) -> Staleness:
-    """Return the staleness of an entry whose importance is `importance` now. `accessed`: 0 where it
-    never was.
-
-    With an importance that does not decay no entry of medium importance would ever reach
-    `_ARCHIVE`: 0.85 is the most.
-    """
-    # 0.8 for what was never read: the model's constant, between 48 and 60 days of idleness
-    idle = min(age_in_days(now, accessed) / 60, 1.0) if accessed else 0.8
-    return Staleness(
-        0.4 * (1 - 0.5 ** (age_in_days(now, created) / 30)), 0.3 * idle, 0.3 * (1 - importance)
-    )
 
 
 def similarity(first: Counter[str], second: Counter[str]) -> float:
@@ -242,7 +185,8 @@ class ContextEntry:
 
     def staleness(self, now: int) -> Staleness:
         """Return the staleness now, with its factors."""
-        current = decayed(self.importance / 100, max(self.at, self.accessed), now)
+        idle = age_in_days(now, max(self.at, self.accessed))
+        current = remaining(self.importance / 100, idle, ENTRY_LOSS)
         return staleness(current, self.at, self.accessed, now)
 
     def to_dict(self, now: int) -> dict[str, Any]:
@@ -821,7 +765,7 @@ def retention_status(context: Context, entries: Sequence[ContextEntry], now: int
     """Return healthy, near_limit, over_limit or has_old_entries. Pure."""
     if context.max_entries and len(entries) > context.max_entries:
         return "over_limit"
-    if context.max_age_days and any(now - one.at > context.max_age_days * _DAY for one in entries):
+    if context.max_age_days and any(now - one.at > context.max_age_days * DAY for one in entries):
         return "has_old_entries"
     if context.max_entries and len(entries) >= _NEAR * context.max_entries:
         return "near_limit"
@@ -834,7 +778,7 @@ def _beyond_retention(
     """Return the entries that a context's limits do not allow: too old, then the least relevant.
     Pure.
     """
-    age = context.max_age_days * _DAY
+    age = context.max_age_days * DAY
     old = [one for one in entries if age and now - one.at > age]
     # ties by time and key: two runs over the same rows must choose the same
     rest = sorted(

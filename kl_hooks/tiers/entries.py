@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kl_hooks.clock import DAY
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import agent, session
 from kl_hooks.model.canonical import replace_surrogates
@@ -465,7 +466,6 @@ def _empty_log(ws: Workspace, read: int) -> None:
 
 
 UPKEEP: Final = Caller("kl", "upkeep")
-_DAY: Final = 86_400 * SECOND
 _ORPHANED: Final = (
     "at < ? AND ((tier = 'short' AND subject NOT IN (SELECT id FROM short_entry))"
     " OR (tier = 'shared' AND name = 'read'))"
@@ -532,7 +532,7 @@ def events_policy() -> Policy:
 
 def _has_old_events(ws: Workspace, db: Database, now: int, days: int) -> bool:
     return bool(
-        days and db.row(f"SELECT 1 FROM tier_event WHERE {_ORPHANED} LIMIT 1", (now - days * _DAY,))
+        days and db.row(f"SELECT 1 FROM tier_event WHERE {_ORPHANED} LIMIT 1", (now - days * DAY,))
     )
 
 
@@ -541,4 +541,4 @@ def _purge_events(ws: Workspace, db: Database, now: int) -> None:
 
     days = load_lifecycle(ws.root, ws.state.cache)[0].package_log_days
     if days:
-        db.execute(f"DELETE FROM tier_event WHERE {_ORPHANED}", (now - days * _DAY,))
+        db.execute(f"DELETE FROM tier_event WHERE {_ORPHANED}", (now - days * DAY,))

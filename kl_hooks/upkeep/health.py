@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kl_hooks.clock import micros
+from kl_hooks.clock import DAY, is_older, micros
 from kl_hooks.errors import KlError
-from kl_hooks.model.lifecycle import Lifecycle
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import RECORD_ID, split_id
@@ -203,10 +202,8 @@ def unused_records(
     for record in records:
         changed = record.text("updated") or record.text("date")
         last = max(used.get(record.id, 0), micros(changed) if changed else 0, since)
-        if last and Lifecycle.old(now, last, _UNUSED_DAYS):
-            yield _issue(
-                record, "unused", f"not used for {counted((now - last) // 86_400_000_000, 'day')}"
-            )
+        if last and is_older(now, last, _UNUSED_DAYS):
+            yield _issue(record, "unused", f"not used for {counted((now - last) // DAY, 'day')}")
 
 
 def contradicting_decisions(decisions: Iterable[Record], subjects: Named) -> Iterator[Issue]:

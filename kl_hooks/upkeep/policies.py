@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.clock import micros
+from kl_hooks.clock import DAY, is_older, micros
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.claims import all_claims
 from kl_hooks.evidence.compaction import compact, compactable_runs
@@ -62,7 +62,6 @@ _MINED: Final = ("receipts", "transcript")
 _HASH: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{8,64}(?![0-9a-f])")
 _IGNORE_FILE: Final = ".kl/.klignore"
 # microseconds, as all times of upkeep
-_DAY: Final = 86_400_000_000
 _DATABASE_FILES: Final = ("", "-journal", "-wal", "-shm")
 """SQLite's own files beside a database (sqlite.org/tempfiles.html)."""
 _PROTECTED: Final = (
@@ -121,7 +120,7 @@ def archivable(
         newer = [later[i] for i in decision.many("superseded_by") if i in later]
         since = max((new.text("decided_at") or new.text("date") for new in newer), default="")
         since = since or decision.text("updated") or decision.text("date")
-        if days and since and not numbers.old(now, micros(since), days):
+        if days and since and not is_older(now, micros(since), days):
             continue
         path = PurePosixPath(decision.path)
         superseding = ", ".join(decision.many("superseded_by"))
@@ -223,8 +222,8 @@ def _too_old(
             ]
             moments += [tally.opened_at] if status == _CANDIDATE else []
             last = max((micros(moment) for moment in moments if moment), default=0)
-            if Lifecycle.old(now, last, days):
-                yield record, (now - last) // 86_400_000_000
+            if is_older(now, last, days):
+                yield record, (now - last) // DAY
 
 
 def _memories_and_events(ws: Workspace) -> tuple[list[Record], dict[str, list[Event]]]:
@@ -311,7 +310,7 @@ def orphaned_graphs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
         # behind
         for path in sorted([*folder.glob("*.db"), *locks])
         if path.with_suffix(".db").name not in graphs_in_use
-        and numbers.old(now, path.lstat().st_mtime_ns // 1000, days)
+        and is_older(now, path.lstat().st_mtime_ns // 1000, days)
     ]
 
 
@@ -398,10 +397,10 @@ def waiting_proposals(ws: Workspace, numbers: Lifecycle, now: int) -> list[Chang
             "escalate",
             one.record,
             _WAITING,
-            why.format(counted((now - micros(one.at)) // _DAY, "day"), _ESCALATED_AFTER),
+            why.format(counted((now - micros(one.at)) // DAY, "day"), _ESCALATED_AFTER),
         )
         for one in pending_proposals(ws)
-        if Lifecycle.old(now, micros(one.at), _ESCALATED_AFTER)
+        if is_older(now, micros(one.at), _ESCALATED_AFTER)
     ]
 
 
@@ -412,7 +411,7 @@ def idle_objectives(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
     changes = []
     for objective in list_records(ws, RecordFilter(("objective",), ("active",))):
         since = objective.text("updated") or objective.text("date")
-        if not objective.broken and since and Lifecycle.old(now, micros(since), _IDLE_GOAL):
+        if not objective.broken and since and is_older(now, micros(since), _IDLE_GOAL):
             reason = (
                 f"unchanged since {since[:10]} (limit: {_IDLE_GOAL} days): kl objective abandon, or"
                 " edit it"

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.clock import iso, micros
+from kl_hooks.clock import DAY, iso, micros
 from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.model.problem import Problems
@@ -132,7 +132,6 @@ def _apply_one(ws: Workspace, result: PolicyResult, now: int) -> PolicyResult:
 
 STAMP: Final = "maintain.json"
 LOCK: Final = "maintain.lock"
-DAY: Final = 86_400_000_000
 UNATTENDED: Final = (
     "cache",
     "ephemeral files",

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.clock import iso
-from kl_hooks.evidence.claims import DAY, aged
+from kl_hooks.clock import DAY, iso
+from kl_hooks.evidence.claims import aged
 from kl_hooks.model.claim import Claim, Observation, Support, Tier
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE
 from tests.support import NOW, Checkout

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.clock import iso
-from kl_hooks.evidence.claims import DAY
+from kl_hooks.clock import DAY, iso
 from kl_hooks.evidence.compaction import Run, all_runs, choose_compactable, compact
 from kl_hooks.evidence.high_water import Marks, read_high_water
 from kl_hooks.evidence.ingestion import sync_evidence

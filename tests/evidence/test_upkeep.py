@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.clock import iso
-from kl_hooks.evidence.claims import DAY
+from kl_hooks.clock import DAY, iso
 from kl_hooks.evidence.compaction import expired_claims, inspect_spool
 from kl_hooks.model.claim import Claim
 from kl_hooks.model.lifecycle import Lifecycle

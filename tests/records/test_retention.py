@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from kl_hooks.evidence.claims import DAY
+from kl_hooks.clock import DAY
 from kl_hooks.records.events import list_events
 from kl_hooks.records.query import RecordFilter, get_record, list_records
 from kl_hooks.records.write import apply_verb as verb

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kl_hooks.clock import DAY
 from kl_hooks.model.record import Record
 from kl_hooks.records.write import apply_verb
 from kl_hooks.skills import health as health_module
@@ -27,7 +28,7 @@ from kl_hooks.skills.health import (
     health,
 )
 from kl_hooks.skills.library import all_skills, edges_of, find_skill, stems
-from kl_hooks.skills.uses import DAY, edge_strengths, end_use, start_use
+from kl_hooks.skills.uses import edge_strengths, end_use, start_use
 from kl_hooks.tools.call import call
 from kl_hooks.upkeep.run import apply_policies, preview
 from tests.support import NOW, Checkout

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.clock import iso
+from kl_hooks.clock import DAY, iso
 from kl_hooks.evidence.high_water import ledger_writer
 from kl_hooks.evidence.ledger import append
 from kl_hooks.evidence.provenance import producer
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.skills.library import find_skill
 from kl_hooks.skills.uses import (
-    DAY,
     Effectiveness,
     Use,
     assign,

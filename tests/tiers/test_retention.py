@@ -5,22 +5,18 @@ model's.
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kl_hooks.clock import DAY
 from kl_hooks.errors import UsageProblem
-from kl_hooks.kinds.memory.review import quality
 from kl_hooks.records.write import create_record
 from kl_hooks.tiers.contexts import (
     create_context,
-    decayed,
-    relevance,
     similarity,
-    staleness,
     words,
     write_entry,
 )
@@ -42,53 +38,6 @@ from .test_tiers import A, answer
 
 ME = Caller("agent:me", "s")
 TIERS = ("open sessions", "stale entries", "expired pools", "tier events")
-DAY = 86_400_000_000
-SHARES = st.floats(0, 1)
-DAYS = st.floats(0, 5000)
-
-
-@pytest.mark.requirement("D7", "D47", "D48", "D50")
-def test_the_formulas_of_the_model() -> None:
-    at = NOW - 30 * DAY
-    for (importance, days, idle), expected in {
-        (0.5, 0, None): 0.39,
-        (0.5, 30, None): 0.59,
-        (1.0, 30, 30): 0.35,
-        (0.0, 60, 60): 0.9,
-        (0.05, 300, None): 0.9246,
-    }.items():
-        accessed = NOW - round(idle * DAY) if idle is not None else 0
-        found = staleness(importance, NOW - days * DAY, accessed, NOW)
-        assert found.score == pytest.approx(expected, abs=1e-4), (importance, days, idle)
-    assert relevance(0.5, 1.0, 0, NOW) == 0.5
-    assert relevance(0.8, 0.5, at, NOW) == pytest.approx(0.4 * math.exp(-0.3))
-    assert decayed(1.0, NOW - 21 * DAY, NOW) == pytest.approx(0.8097, abs=1e-4)
-    assert decayed(1.0, NOW - 9000 * DAY, NOW) == 0.05
-    assert quality(1, 999, 5, 0) == pytest.approx(1.0)
-    assert quality(0, 0, None, 10_000) == pytest.approx(0.04)
-    assert quality(0.5, 9, 3, 100) == pytest.approx(0.15 + 0.25 / 3 + 0.125 + 0.2 * math.exp(-1))
-
-
-@pytest.mark.requirement("D7", "D47", "D48")
-@given(SHARES, SHARES, DAYS, DAYS)
-def test_scores_are_bounded_and_monotone(
-    importance: float, confidence: float, days: float, more: float
-) -> None:
-    at, later = NOW - round(days * DAY), NOW + round(more * DAY)
-    assert (
-        0
-        <= relevance(importance, confidence, at, later)
-        <= relevance(importance, confidence, at, NOW)
-        <= 1
-    )
-    now, then = decayed(importance, at, NOW), decayed(importance, at, later)
-    assert then <= now <= importance
-    # from where it was left, the rest of the way leads to the same: nothing compounds
-    assert decayed(importance, at, later) == decayed(importance, at, later)
-    stale = staleness(importance, at, at, NOW).score
-    assert 0 <= stale <= staleness(importance, at, at, later).score <= 1.0000001
-    assert 0 <= quality(importance, round(days), 1 + 4 * confidence, more) <= 1.0000001
-    assert relevance(importance, confidence, NOW + 1, NOW) == importance * confidence
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=6), st.lists(st.sampled_from("abcd"), max_size=6))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kl_hooks.clock import iso
+from kl_hooks.clock import DAY, iso
 from kl_hooks.context import package_log
 from kl_hooks.evidence.assertions import add_claim
-from kl_hooks.evidence.claims import DAY
 from kl_hooks.evidence.ingestion import sync_evidence
 from tests.evidence.making import leave_run
 from tests.support import NOW, Checkout

@@ -4,8 +4,7 @@ are.
 
 from __future__ import annotations
 
-from kl_hooks.clock import iso
-from kl_hooks.evidence.claims import DAY
+from kl_hooks.clock import DAY, iso
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.record import Record
 from kl_hooks.upkeep.health import (

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from kl_hooks.clock import DAY
 from kl_hooks.records.events import list_events
 from kl_hooks.records.write import create_record, supersede
 from kl_hooks.tiers.entries import Caller
 from kl_hooks.tiers.pools import PoolOptions, create_pool
 from kl_hooks.tiers.router import Memory
-from kl_hooks.upkeep.run import DAY, apply_policies, preview
+from kl_hooks.upkeep.run import apply_policies, preview
 from tests.support import NOW, Checkout
 
 from .making import untidy

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
+from kl_hooks.clock import DAY
 from kl_hooks.evidence.assertions import add_claim
-from kl_hooks.evidence.claims import DAY
 from kl_hooks.records.write import apply_verb, create_record, supersede
 from kl_hooks.upkeep.run import apply_policies
 from tests.support import NOW, Checkout

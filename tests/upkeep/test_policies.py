@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.clock import iso
-from kl_hooks.evidence.claims import DAY
+from kl_hooks.clock import DAY, iso
 from kl_hooks.kinds.memory.review import INJECTED, OPENED, REINFORCED, REVIEWED
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE, Lifecycle
 from kl_hooks.model.record import Record

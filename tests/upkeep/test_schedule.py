@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.clock import iso
+from kl_hooks.clock import DAY, iso
 from kl_hooks.errors import StoreBusy
 from kl_hooks.store.files import store_lock
 from kl_hooks.upkeep.run import (
     ACTIONS,
-    DAY,
     LOCK,
     STAMP,
     UNATTENDED,

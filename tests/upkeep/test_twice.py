@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from kl_hooks.evidence.claims import DAY
+from kl_hooks.clock import DAY
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE, Lifecycle
 from kl_hooks.records.write import apply_verb, create_record, supersede
 from kl_hooks.upkeep.run import apply_policies, preview

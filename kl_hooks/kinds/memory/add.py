@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.clock import iso
+from kl_hooks.clock import DAY, iso
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import agent, producer, session
 from kl_hooks.kinds.catalog import MEMORY, REJECTED_MEMORIES
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
-
-
-_DAY: Final = 86_400_000_000
 
 
 def add_memory(
@@ -209,7 +206,7 @@ def _expiry(ws: Workspace, ttl_days: int | None) -> dict[str, Any]:
 
 
 def _until(ws: Workspace, days: int) -> str | None:
-    return iso(ws.clock.now() + days * _DAY) if days else None
+    return iso(ws.clock.now() + days * DAY) if days else None
 
 
 def _session(ws: Workspace) -> str:

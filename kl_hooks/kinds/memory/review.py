@@ -11,14 +11,13 @@ the words, which are not in the file; one sorted line per memory lets git merge 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.clock import micros
+from kl_hooks.clock import DAY, age_in_days, micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.ledger import receipt_headers
 from kl_hooks.evidence.provenance import agent, producer
@@ -81,25 +80,11 @@ _NEWEST_RECEIPTS: Final = 20
 """Receipts in one Event."""
 
 _PERCENT: Final = 10_000
-_MILLION: Final = 1_000_000
-_DAY: Final = 86_400_000_000
-# Importance and decay follow agor, whose daily job compounded both (requirements D48 and D49).
-_LEFT_AFTER_A_DAY: Final = 997
-"""Of a thousand."""
-_LONGEST_DECAY: Final = 1_000
-"""Days; then less than `LEAST_IMPORTANCE` is left of any importance."""
-LEAST_IMPORTANCE: Final = 50_000
-_OPENED_BONUS: Final = 50_000
-"""For a memory that was opened within the last day."""
-_FADED_BELOW, _FADED_AFTER = 100_000, 30 * _DAY
-_FEW_RATINGS: Final = 5
-"""Below this many ratings the outcomes are too few to correct an importance."""
+_FADED_BELOW, _FADED_AFTER = 100_000, 30 * DAY
 _READY_IMPORTANCE, _READY_OPENED = 70, 2
 """Percent, and how often somebody asked for it: then a candidate should become a file of the
 project.
 """
-_VERIFY_GAIN: Final = 150_000
-_DISPROVEN_IMPORTANCE: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,30 +262,24 @@ def reinforce(ws: Workspace, sightings: Mapping[str, Sequence[Sighting]]) -> lis
 
 
 def importance_of(percent: int, tally: Tally) -> int:
-    """Return the importance of a record that was written with `percent`, after what happened to
-    it.
+    """Return the importance of a record that was written with `percent`, in millionths, after what
+    happened to it.
     """
-    start = _DISPROVEN_IMPORTANCE if tally.disproven else percent * _PERCENT
+    # here, as below: a review of nothing computes no score
+    from kl_hooks.model.decay import checked_importance, rated_importance
+
     # Injections without a rating do not count: silence is no outcome (requirement D49).
-    return effective_importance(
-        min(_MILLION, start + tally.verified * _VERIFY_GAIN), tally.rated, tally.positive
-    )
-
-
-def effective_importance(importance: int, rated: int, positive: int) -> int:
-    """Return `importance` below five ratings, else 0.3 · importance + 0.7 · (positive + 2) / (rated
-    + 4).
-    """
-    if rated < _FEW_RATINGS:
-        return importance
-    return (3 * importance + 7 * min(_MILLION, (positive + 2) * _MILLION // (rated + 4))) // 10
+    checked = checked_importance(percent * _PERCENT, tally.verified, tally.disproven)
+    return rated_importance(checked, tally.rated, tally.positive)
 
 
 def importance_today(ws: Workspace, record: Record, tally: Tally) -> int:
     """Return the importance of a memory, decayed since something last happened to it."""
+    from kl_hooks.model.decay import memory_importance
+
     opened = micros(tally.opened_at) if tally.opened_at else None
     value = importance_of(record.number("importance", IMPORTANCE), tally)
-    return decay(value, _last_moment(ws, record, tally), ws.clock.now(), opened=opened)
+    return memory_importance(value, _last_moment(ws, record, tally), ws.clock.now(), opened)
 
 
 def has_faded(ws: Workspace, record: Record, tally: Tally) -> bool:
@@ -320,20 +299,6 @@ def _last_moment(ws: Workspace, record: Record, tally: Tally) -> int:
         record.text("date"),
     ]
     return max((micros(one) for one in moments if one), default=ws.clock.now())
-
-
-def decay(value: int, moment: int, now: int, *, opened: int | None = None) -> int:
-    """Return value · 0.997^days. `value` is the importance at the moment `moment`; moments are
-    microseconds.
-
-    Whole days count. A moment in the future is now.
-    """
-    days = min(max(0, now - moment) // _DAY, _LONGEST_DECAY)
-    left: int = value * _LEFT_AFTER_A_DAY**days // 1_000**days
-    # 0 <=: a clock that was set back would give it for longer than a day
-    bonus = _OPENED_BONUS if opened is not None and 0 <= now - opened < _DAY else 0
-    # the inner min: the minimum must not raise what was less from the beginning
-    return min(_MILLION, max(left, min(value, LEAST_IMPORTANCE)) + bonus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -579,20 +544,6 @@ class Reviewer:
         return checked
 
 
-def quality(structure: float, uses: int, rating: float | None, days: float) -> float:
-    """Return the quality of shared knowledge: structure, uses, mean rating (1 to 5; None: none yet)
-    and age.
-    """
-    used = min(math.log10(uses + 1) / 3, 1.0)
-    rated = 0.0 if rating is None else (min(max(rating, 1.0), 5.0) - 1) / 4
-    return (
-        0.30 * structure
-        + 0.25 * used
-        + 0.25 * rated
-        + 0.20 * max(math.exp(-0.01 * max(days, 0.0)), 0.2)
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
     """A memory as a review shows it."""
@@ -617,6 +568,8 @@ class ReviewItem:
 
     def quality(self, now: int) -> float:
         """Return its quality at `now`, 0 to 1: computed, never stored."""
+        from kl_hooks.model.decay import quality
+
         record, tally = self.record, self.tally
         filled = sum(
             bool(record.values.get(name))
@@ -624,7 +577,7 @@ class ReviewItem:
         )
         rating = 1 + 4 * tally.positive / tally.rated if tally.rated else None
         changed = record.text("updated") or record.text("date")
-        days = max(now - micros(changed), 0) / _DAY if changed else 0.0
+        days = age_in_days(now, micros(changed)) if changed else 0.0
         return quality(filled / 5, tally.injected + tally.opened, rating, days)
 
     def to_dict(self) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -12,13 +11,9 @@ from hypothesis import strategies as st
 from kl_hooks.clock import iso
 from kl_hooks.kinds.memory import review as names
 from kl_hooks.kinds.memory.review import (
-    _DAY,
-    LEAST_IMPORTANCE,
     ReviewItem,
     Support,
     Tally,
-    decay,
-    effective_importance,
     importance_of,
     tally_of,
 )
@@ -101,24 +96,6 @@ def test_being_given_is_no_access() -> None:
 
 
 @pytest.mark.requirement("D49")
-@given(st.integers(0, 1_000_000), st.integers(0, 500), st.integers(0, 500))
-def test_effective_importance_is_the_stated_formula(
-    importance: int, injected: int, positive: int
-) -> None:
-    if injected < 5:
-        exact = Fraction(importance)
-    else:
-        helped = min(Fraction(1), Fraction(positive + 2, injected + 4))
-        exact = Fraction(3, 10) * importance + Fraction(7, 10) * helped * 1_000_000
-    assert abs(effective_importance(importance, injected, positive) - exact) < 2
-
-
-def test_the_formula_by_an_example() -> None:
-    assert effective_importance(500_000, 4, 0) == 500_000
-    assert effective_importance(500_000, 6, 6) == 150_000 + 560_000
-
-
-@pytest.mark.requirement("D49")
 def test_being_given_without_a_word_on_it_lowers_nothing() -> None:
     given_often = Tally(injected=500)
     assert importance_of(90, given_often) == importance_of(90, Tally()) == 900_000
@@ -161,24 +138,3 @@ def test_verifying_raises_and_disproving_ends_it() -> None:
     assert importance_of(50, Tally(verifiers=frozenset({"ada"}))) == 650_000
     assert importance_of(95, Tally(verifiers=frozenset("abc"))) == 1_000_000
     assert importance_of(90, Tally(disproven=1)) == 50_000
-
-
-@pytest.mark.requirement("D48")
-@given(st.integers(0, 1_000_000), st.integers(0, 4 * 10**15), st.integers(0, 4 * 10**15))
-def test_decay_is_a_function_of_time_and_never_compounds(value: int, at: int, now: int) -> None:
-    once = decay(value, at, now)
-    assert decay(value, at, now) == once
-    assert decay(once, now, now) == once
-    assert min(value, LEAST_IMPORTANCE) <= once <= value
-    assert decay(value, at, now + _DAY) <= once
-
-
-@given(st.integers(100_000, 1_000_000), st.integers(0, 2000))
-def test_decay_is_the_stated_power(value: int, days: int) -> None:
-    exact = max(Fraction(value) * Fraction(997, 1000) ** days, Fraction(LEAST_IMPORTANCE))
-    assert abs(decay(value, 0, days * _DAY) - exact) <= 1
-
-
-def test_twenty_one_idle_days_leave_most_of_it() -> None:
-    assert decay(1_000_000, 0, 21 * _DAY) == 938_854
-    assert decay(1_000_000, 0, 21 * _DAY, opened=21 * _DAY) == 988_854
