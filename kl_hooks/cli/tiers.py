@@ -315,8 +315,10 @@ def pool_show(shown: ShownPool, request: pools.KnownPoolRequest) -> None:
     pool = shown.pool
     _print_pool(shown, request)
     echo(f"owner    {pool.owner}")
-    echo(f"read     {', '.join(pool.readers) or 'none'}{', public' if pool.public else ''}")
-    echo(f"write    {', '.join(pool.writers) or 'none'}")
+    echo(
+        f"read     {', '.join(pool.access['read']) or 'none'}{', public' if pool.access['public'] else ''}"
+    )
+    echo(f"write    {', '.join(pool.access['write']) or 'none'}")
     echo(f"quota    {pool.most_bytes:,} bytes, eviction: {pool.eviction}")
     echo(f"keys     {len(shown.entries)}")
     for entry in shown.entries:

@@ -12,7 +12,6 @@ from kl_hooks.tiers.contexts import (
     CONTEXT_SCOPES,
     CONTEXT_TYPES,
     ENTRY_TYPES,
-    GRANTS,
     Context,
     ContextEntry,
     EntryOptions,
@@ -26,6 +25,7 @@ from kl_hooks.tiers.contexts import (
     write_entry,
 )
 from kl_hooks.tiers.entries import caller_of, reading
+from kl_hooks.tiers.named_store import LEVELS
 
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
@@ -288,7 +288,7 @@ class GrantRequest(NamedTuple):
         str,
         Parameter(
             "What; none: nothing.",
-            choices=(*GRANTS, "none"),
+            choices=(*LEVELS, "none"),
             flags=(
                 "Read it; without another option.",
                 "Write it too.",

@@ -203,7 +203,7 @@ def _pools(ws: Workspace, _access: Access) -> Sequence[PoolRow]:
     from kl_hooks.tiers.pools import list_pools
 
     return [
-        PoolRow(pool.name, pool.type, pool.scope, pool.owner, pool.public, pool.version)
+        PoolRow(pool.name, pool.type, pool.scope, pool.owner, pool.access["public"], pool.version)
         for pool in list_pools(ws, caller_of(ws))
     ]
 

@@ -15,7 +15,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import DAY, age_in_days
@@ -29,7 +29,6 @@ from kl_hooks.tiers.entries import (
     Entry,
     TierEvent,
     access_counts,
-    actor_name,
     checked_choice,
     checked_key,
     encoded,
@@ -44,10 +43,11 @@ from kl_hooks.tiers.entries import (
     with_value_at,
     writing,
 )
+from kl_hooks.tiers.named_store import LEVELS, NamedStore, Sort, accessed
 
 if TYPE_CHECKING:
     from kl_hooks.hookspecs import Policy
-    from kl_hooks.store.database import Database, Row
+    from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
 
@@ -82,7 +82,6 @@ ENTRY_TYPES: Final = (
     "tool_output",
     "conversation_summary",
 )
-GRANTS: Final = ("read", "write", "admin")
 _SOURCES: Final = ("agent", "user", "system", "tool", "workflow")
 _MEMORIES: Final = ("factual", "experiential", "working")
 _TYPE_OF: Final = {
@@ -124,35 +123,27 @@ def similarity(first: Counter[str], second: Counter[str]) -> float:
     return common / math.sqrt(sizes) if common else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context(NamedStore):
     """One context, without its entries."""
 
-    name: str
-    type: str
-    scope: str
-    owner: str
-    status: str
-    version: int
-    grants: Mapping[str, str]
-    max_entries: int
-    max_age_days: int
-    at: int
+    sort = Sort(
+        "context", TIER, "context", "kl memory context", "active", "archived", "grants", LEVELS
+    )
 
-    def level(self, actor: str) -> str:
-        """Return what an actor may do: admin (its owner, or granted), write, read, or nothing
-        (empty).
-        """
-        if actor == self.owner:
-            return "admin"
+    grants: Mapping[str, str] = field(default_factory=dict)
+    max_entries: int = 0
+    max_age_days: int = 0
+
+    def granted(self, actor: str) -> str:
+        """As `NamedStore.granted`."""
         # agent scope is private; of the others everybody in this repository may read
         return self.grants.get(actor, "" if self.scope == "agent" else "read")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as `kl memory context show` has it."""
-        return {name: getattr(self, name) for name in self.__slots__} | {
-            "grants": dict(self.grants)
-        }
+    def with_grant(self, actor: str, level: str) -> Context:
+        """As `NamedStore.with_grant`."""
+        others = {name: granted for name, granted in self.grants.items() if name != actor}
+        return replace(self, grants=others | ({actor: level} if level else {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,71 +213,33 @@ def create_context(
             hint="Use a team's database (kl store use URL), or --scope global: everybody who uses"
             " this clone.",
         )
+    context = Context(
+        name=checked_name,
+        type=checked_choice(type or CONTEXT_TYPES[0], CONTEXT_TYPES, "type"),
+        scope=scope,
+        owner=caller.actor,
+        status="active",
+        max_entries=max_entries,
+        max_age_days=max_age_days,
+        at=ws.clock.now(),
+    )
+    # an actor's name is that of the actor's own context
+    is_other_actor = checked_name != caller.actor and (
+        checked_name == "human" or checked_name.startswith("agent:")
+    )
     with writing(ws, "contexts") as db:
-        # an actor's name is that of the actor's own context
-        if _row(db, checked_name) or (
-            checked_name != caller.actor
-            and (checked_name == "human" or checked_name.startswith("agent:"))
-        ):
-            raise UsageProblem(
-                "this name is not available.", place=checked_name, hint="Take another name."
-            )
-        context = Context(
-            checked_name,
-            checked_choice(type or CONTEXT_TYPES[0], CONTEXT_TYPES, "type"),
-            scope,
-            caller.actor,
-            "active",
-            0,
-            {},
-            max_entries,
-            max_age_days,
-            ws.clock.now(),
-        )
-        _insert(db, context)
-        insert_events(db, context.at, [TierEvent("created", TIER, checked_name, caller)])
+        context.create(db, caller, is_reserved=is_other_actor)
     return context
 
 
 def list_contexts(db: Database | None, caller: Caller) -> list[Context]:
     """Return the active contexts that the caller may read: its own first, then by name."""
-    if db is None:
-        return []
-    sql = (
-        "SELECT name, type, scope, owner, status, version, grants, max_entries, max_age_days, at"
-        " FROM context"
-    )
-    contexts = [_context(row) for row in db.rows(f"{sql} WHERE status = 'active' ORDER BY name")]
-    return sorted(
-        (context for context in contexts if context.level(caller.actor)),
-        key=lambda context: (context.name != caller.actor, context.name),
-    )
+    return Context.readable(db, caller, caller.actor)
 
 
 def find_context(db: Database | None, caller: Caller, name: str, level: str = "read") -> Context:
-    """Return a context. UsageProblem, in the same words, for one that does not exist or is not the
-    caller's to see.
-    """
-    row = _row(db, name or caller.actor) if db is not None else None
-    context = _context(row) if row else None
-    if context is None or context.status != "active" or not context.level(caller.actor):
-        hint = "See: kl memory context list"
-        raise UsageProblem(
-            "there is no context of this name for you.",
-            place=one_line(name, 60) or caller.actor,
-            hint=hint,
-        )
-    if GRANTS.index(context.level(caller.actor)) < GRANTS.index(level):
-        hint = (
-            f"Its owner, {context.owner}, gives it: kl memory context grant {context.name}"
-            f" {caller.actor} --{level}"
-        )
-        raise UsageProblem(
-            f"you may {context.level(caller.actor)} it; {level} is needed.",
-            place=context.name,
-            hint=hint,
-        )
-    return context
+    """Return a context (empty name: the caller's own), as `NamedStore.find`."""
+    return Context.find(db, caller, name or caller.actor, level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,20 +294,14 @@ def write_entry(
 
 def ensure_own(db: Database, caller: Caller, now: int) -> None:
     """Make the caller's own context if it is missing, in the caller's transaction."""
-    if not _row(db, caller.actor):
-        own = Context(
-            caller.actor,
-            CONTEXT_TYPES[0],
-            CONTEXT_SCOPES[0],
-            caller.actor,
-            "active",
-            0,
-            {},
-            0,
-            0,
-            now,
-        )
-        _insert(db, own)
+    Context(
+        name=caller.actor,
+        type=CONTEXT_TYPES[0],
+        scope=CONTEXT_SCOPES[0],
+        owner=caller.actor,
+        status="active",
+        at=now,
+    ).insert(db)
 
 
 def add_version(
@@ -438,7 +385,7 @@ def read_entry(
             entry = _active(db, context.name, key)
             exists, value = value_at(entry.value, below) if entry else (False, None)
             if entry is not None and exists:
-                record_access(ws, TIER, _accessed(context.name, key), caller)
+                record_access(ws, TIER, accessed(context.name, key), caller)
                 return entry, value
     return None
 
@@ -462,8 +409,8 @@ def list_entries(
 
 def with_accesses(db: Database, entries: Sequence[ContextEntry]) -> list[ContextEntry]:
     """Return the entries with how often their keys were read."""
-    counts = access_counts(db, TIER, sorted({_accessed(one.context, one.key) for one in entries}))
-    pairs = ((one, counts[_accessed(one.context, one.key)]) for one in entries)
+    counts = access_counts(db, TIER, sorted({accessed(one.context, one.key) for one in entries}))
+    pairs = ((one, counts[accessed(one.context, one.key)]) for one in entries)
     return [replace(one, accesses=count, accessed=last) for one, (count, last) in pairs]
 
 
@@ -490,7 +437,7 @@ def archive_entries(
 def forget_entry(ws: Workspace, caller: Caller, key: str, name: str = "") -> bool:
     """Archive the caller's entry of a key; return whether there was one."""
     with writing(ws, "contexts") as db:
-        if _row(db, name or caller.actor) is None:
+        if Context.get(db, name or caller.actor) is None:
             return False
         entry = _active(db, find_context(db, caller, name, "write").name, checked_key(key))
         if entry is not None:
@@ -589,7 +536,7 @@ def _promote(
         # the sum of both is a fold over events: those of the short-term entry count for the merged
         # one
     accesses = [
-        TierEvent("read", TIER, _accessed(caller.actor, entry.key), caller, at=promoted.at)
+        TierEvent("read", TIER, accessed(caller.actor, entry.key), caller, at=promoted.at)
         for _ in range(promoted.accesses)
     ]
     insert_events(
@@ -699,33 +646,14 @@ def _same(entry: ContextEntry, other: ContextEntry) -> bool:
 
 def grant_context(ws: Workspace, caller: Caller, name: str, actor: str, level: str) -> Context:
     """Let an actor read, write or administrate a context; an empty level takes that away."""
-    who = actor_name(actor)
-    with writing(ws, "contexts") as db:
-        context = find_context(db, caller, name, "admin")
-        grants = {one: what for one, what in context.grants.items() if one != who}
-        if level:
-            grants[who] = checked_choice(level, GRANTS, "level")
-        db.execute(
-            "UPDATE context SET grants = ? WHERE name = ?",
-            (json.dumps(grants, sort_keys=True), context.name),
-        )
-        event = TierEvent(
-            "granted" if level else "revoked",
-            TIER,
-            context.name,
-            caller,
-            {"to": who, "level": level},
-        )
-        insert_events(db, ws.clock.now(), [event])
-        return replace(context, grants=grants)
+    return Context.grant(ws, caller, name or caller.actor, actor, level)
 
 
 def archive_context(ws: Workspace, caller: Caller, name: str) -> None:
     """Archive a context: nobody reads it any more, and its rows stay."""
     with writing(ws, "contexts") as db:
         context = find_context(db, caller, name, "admin")
-        db.execute("UPDATE context SET status = 'archived' WHERE name = ?", (context.name,))
-        insert_events(db, ws.clock.now(), [TierEvent("archived", TIER, context.name, caller)])
+        Context.end(db, caller, ws.clock.now(), [context.name])
 
 
 def context_page(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
@@ -741,14 +669,11 @@ def context_page(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
         )
         names = ("id", "version", "actor", "at", "sha256")
         snapshots = [dict(zip(names, row, strict=True)) for row in db.rows(sql, (context.name,))]
-        log = [
-            {"name": one.name, "at": one.at, "by": one.caller.actor, **one.body}
-            for one in tier_events(db, TIER, context.name)
-        ]
+        log = [event.to_dict() for event in tier_events(db, TIER, context.name)]
         log += [
             {"name": "read", "at": one.at, "by": one.caller.actor, "key": entry.key}
             for entry in entries
-            for one in tier_events(db, TIER, _accessed(context.name, entry.key))
+            for one in tier_events(db, TIER, accessed(context.name, entry.key))
         ]
     shown = [
         one.to_dict(now) for one in sorted(entries, key=lambda one: (-one.relevance(now), one.key))
@@ -815,19 +740,8 @@ def stale_policy() -> Policy:
 
 def _all_entries(db: Database | None) -> list[tuple[Context, list[ContextEntry]]]:
     """Return every active context with its entries, for upkeep, which shows nobody what it sees."""
-    if db is None:
-        return []
-    sql = (
-        "SELECT name, type, scope, owner, status, version, grants, max_entries, max_age_days, at"
-        " FROM context"
-    )
-    contexts = [_context(row) for row in db.rows(f"{sql} WHERE status = 'active' ORDER BY name")]
+    contexts = Context.select(db, "status = 'active'")
     return [(one, list_entries(db, Caller(one.owner, ""), one.name)) for one in contexts]
-
-
-def _accessed(context: str, key: str) -> str:
-    """The subject of an access to an entry, whatever its version."""
-    return f"{context}\n{key}"
 
 
 def _locate(db: Database | None, context: str, path: str) -> tuple[str, list[str]]:
@@ -856,39 +770,6 @@ def _versions(db: Database, context: str, key: str) -> int:
         "SELECT MAX(version) FROM context_entry WHERE context = ? AND key = ?", (context, key)
     )
     return (row[0] if row else 0) or 0
-
-
-def _row(db: Database, name: str) -> Row | None:
-    sql = (
-        "SELECT name, type, scope, owner, status, version, grants, max_entries, max_age_days, at"
-        " FROM context"
-    )
-    return db.row(f"{sql} WHERE name = ?", (name,))
-
-
-def _context(row: Row) -> Context:
-    args: list[Any] = [*row[:6], json.loads(row[6]), *row[7:]]
-    return Context(*args)
-
-
-def _insert(db: Database, one: Context) -> None:
-    sql = (
-        "INSERT INTO context (name, type, scope, owner, status, version, grants, max_entries,"
-        " max_age_days, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    )
-    grants = json.dumps(dict(one.grants), sort_keys=True)
-    row = (
-        one.name,
-        one.type,
-        one.scope,
-        one.owner,
-        one.status,
-        one.version,
-        grants,
-        one.max_entries,
-        one.max_age_days,
-    )
-    db.execute(sql, (*row, one.at))
 
 
 def _insertable(one: ContextEntry) -> list[Any]:

@@ -305,6 +305,10 @@ class TierEvent(NamedTuple):
     body: Mapping[str, Any] = {}
     at: int = 0
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a log has it."""
+        return {"name": self.name, "at": self.at, "by": self.caller.actor, **self.body}
+
 
 def insert_events(db: Database, now: int, events: Iterable[TierEvent]) -> None:
     """Store events in the caller's transaction."""

@@ -9,8 +9,8 @@ between two writers. Whoever must not overwrite what it has not seen gives the v
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import KlError, UsageProblem
@@ -38,6 +38,7 @@ from kl_hooks.tiers.entries import (
     with_value_at,
     writing,
 )
+from kl_hooks.tiers.named_store import NamedStore, Sort, accessed
 
 if TYPE_CHECKING:
     from kl_hooks.hookspecs import Policy
@@ -52,6 +53,7 @@ POOL_SCOPE_ALIASES: Final = {"persistent": "account", "execution": "session", "w
 EVICTIONS: Final = ("none", "oldest", "unused")
 EVICTION_ALIASES: Final = {"fifo": "oldest", "lru": "unused", "reject": "none"}
 LEVELS: Final = ("read", "write")
+_PUBLIC: Final = "public"
 _BULLETIN: Final = "agent_bulletin"
 _CHANGES: Final = ("memory_pool_update", "memory_pool_key_write")
 """Events of which each is one change of the data: their number is the version of the pool."""
@@ -59,10 +61,6 @@ _MOST_BYTES: Final = 8_000_000
 _LARGEST_POOL: Final = 64_000_000
 _LONGEST: Final = 10 * 365 * 86_400
 """Seconds: ten years."""
-_COLUMNS: Final = (
-    "name, title, type, scope, owner, session, status, persist, expires, ttl, most_bytes, eviction,"
-    " access, version, at"
-)
 
 
 class VersionConflict(KlError):
@@ -71,57 +69,59 @@ class VersionConflict(KlError):
     exit_code = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool(NamedStore):
     """One pool, without its data."""
 
-    name: str
-    title: str
-    type: str
-    scope: str
-    owner: str
-    session: str
-    status: str
-    persist: bool
-    expires: int
-    ttl: int
-    most_bytes: int
-    eviction: str
-    readers: tuple[str, ...]
-    writers: tuple[str, ...]
-    public: bool
-    version: int
-    at: int
+    sort = Sort("pool", _TIER, "open pool", "kl pool", "open", "closed", "access", LEVELS)
 
-    def is_open(self, now: int) -> bool:
+    title: str
+    session: str = ""
+    """Of its owner, when it was made."""
+    persist: bool = False
+    expires: int = 0
+    ttl: int = 0
+    most_bytes: int = _MOST_BYTES
+    eviction: str = "none"
+    access: Mapping[str, Any]
+    """`read` and `write`: lists of actors; `public`: whether everybody may read."""
+
+    def is_live(self, now: int) -> bool:
         """Return whether it is neither closed nor expired."""
         return self.status == "open" and (not self.expires or now < self.expires)
 
-    def can_read(self, actor: str) -> bool:
-        """Return whether an actor may read it: its owner, who is listed, everybody where it is
-        public.
-        """
-        return actor == self.owner or self.public or actor in self.readers or actor in self.writers
+    def granted(self, actor: str) -> str:
+        """As `NamedStore.granted`: who is listed; of a shared, public pool everybody may write."""
+        is_open = self.access["public"] and self.type in ("shared", "global")
+        if self.type != "agent_private" and (is_open or actor in self.access["write"]):
+            return "write"
+        listed = (*self.access["read"], *self.access["write"])
+        return "read" if self.access["public"] or actor in listed else ""
 
-    def can_write(self, actor: str) -> bool:
-        """Return whether an actor may change it: listed writers; of a shared, public one
-        everybody.
-        """
-        if actor == self.owner:
-            return True
-        if self.type == "agent_private":
-            return False
-        return actor in self.writers or (self.public and self.type in ("shared", "global"))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as `kl pool show` has it."""
-        access = {"read": list(self.readers), "write": list(self.writers), "public": self.public}
-        plain = {
-            name: getattr(self, name)
-            for name in self.__slots__
-            if name not in ("readers", "writers", "public")
+    def with_grant(self, actor: str, level: str) -> Pool:
+        """As `NamedStore.with_grant`; `public` as the actor: everybody may read."""
+        if level and self.type == "agent_private":
+            raise UsageProblem("an agent_private pool is for its owner alone.", place=self.name)
+        if actor == _PUBLIC:
+            return replace(self, access={**self.access, "public": bool(level)})
+        lists = {
+            name: sorted({*self.access[name]} - {actor} | ({actor} if name == level else set()))
+            for name in LEVELS
         }
-        return {**plain, "access": access}
+        return replace(self, access={**self.access, **lists})
+
+    @staticmethod
+    def grantee(actor: str) -> str:
+        """As `NamedStore.grantee`; `public` is everybody."""
+        return actor if actor == _PUBLIC else actor_name(actor)
+
+    @classmethod
+    def get(cls, db: Database | None, name: str, now: int = 0) -> Pool | None:
+        """As `NamedStore.get`; `default` is there before it is written."""
+        stored_name = slug(redact(name))
+        # with names: a dataclass with slots is another class than super() alone means
+        stored = super(Pool, cls).get(db, stored_name)
+        return _default(now) if stored is None and stored_name == DEFAULT_POOL else stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,48 +170,40 @@ def create_pool(ws: Workspace, caller: Caller, name: str, options: PoolOptions) 
     )
     title = redact(one_line(options.title or name, 120))
     pool = Pool(
-        pool_name,
-        title,
-        type,
-        scope,
-        caller.actor,
-        caller.session,
-        "open",
-        options.persist,
-        expires,
-        checked_ttl(options.ttl, 0, _LONGEST),
-        options.most_bytes,
-        eviction,
-        tuple(readers),
-        tuple(writers),
-        options.public or type == "global",
-        0,
-        now,
+        name=pool_name,
+        title=title,
+        type=type,
+        scope=scope,
+        owner=caller.actor,
+        session=caller.session,
+        status="open",
+        persist=options.persist,
+        expires=expires,
+        ttl=checked_ttl(options.ttl, 0, _LONGEST),
+        most_bytes=options.most_bytes,
+        eviction=eviction,
+        access={
+            "read": readers,
+            "write": writers,
+            "public": options.public or type == "global",
+        },
+        at=now,
     )
     with writing(ws, "pools") as db:
-        if not pool_name or pool_name == DEFAULT_POOL or _row(db, pool_name):
-            # the same words for a pool that the caller may not see: its name must not be found out
-            # by creating
-            raise UsageProblem(
-                "this name is not available.", place=pool_name or name, hint="Take another name."
-            )
-        _insert(db, pool)
-        insert_events(db, now, [TierEvent("created", _TIER, pool_name, caller)])
+        pool.create(db, caller, is_reserved=pool_name in ("", DEFAULT_POOL))
     return pool
 
 
 def list_pools(ws: Workspace, caller: Caller) -> list[Pool]:
     """Return the open pools that the caller may read: `default` first, then by name."""
     with reading(ws) as db:
-        return _readable(ws, db, caller) if db is not None else []
+        return Pool.readable(db, caller, DEFAULT_POOL, ws.clock.now())
 
 
 def find_pool(ws: Workspace, caller: Caller, name: str) -> Pool:
-    """Return a pool. UsageProblem, in the same words, for one that does not exist or is not the
-    caller's to read.
-    """
+    """Return a pool, as `NamedStore.find`."""
     with reading(ws) as db:
-        return _find(ws, db, caller, name)
+        return Pool.find(db, caller, name, now=ws.clock.now())
 
 
 def read_pool(ws: Workspace, caller: Caller, name: str, path: str = "") -> tuple[Pool, Entry]:
@@ -219,7 +211,7 @@ def read_pool(ws: Workspace, caller: Caller, name: str, path: str = "") -> tuple
     access is counted.
     """
     with reading(ws) as db:
-        pool = _find(ws, db, caller, name)
+        pool = Pool.find(db, caller, name, now=ws.clock.now())
         keys = split_path(path) if path else []
         rows = _values(db, pool, ws.clock.now(), keys[:1]) if db is not None else []
     data = {row[0]: json.loads(row[1]) for row in rows}
@@ -230,7 +222,7 @@ def read_pool(ws: Workspace, caller: Caller, name: str, path: str = "") -> tuple
             place=f"{pool.name}: {one_line(path, 100)}",
             hint=f"See: kl pool show {pool.name}",
         )
-    record_access(ws, _TIER, _accessed(pool.name, keys), caller)
+    record_access(ws, _TIER, accessed(pool.name, *keys[:1]), caller)
     return pool, _entry(pool, path, value, rows)
 
 
@@ -239,7 +231,7 @@ def pool_values(ws: Workspace, db: Database, caller: Caller) -> list[Entry]:
     now = ws.clock.now()
     return [
         _entry(pool, row[0], json.loads(row[1]), [row])
-        for pool in _readable(ws, db, caller)
+        for pool in Pool.readable(db, caller, DEFAULT_POOL, now)
         for row in _values(db, pool, now)
     ]
 
@@ -272,7 +264,8 @@ def write_pool(
     # refused
     new_value, now = json.loads(encoded(value)), ws.clock.now()
     with writing(ws, "pools") as db:
-        pool = _writable(ws, db, caller, name)
+        pool = Pool.find(db, caller, name, "write", now)
+        pool.insert(db)
         if if_version is not None and pool.version != if_version:
             reason = (
                 f"is at version {pool.version}, not {if_version}: somebody changed it, and nothing"
@@ -308,10 +301,10 @@ def write_pool(
             now,
             [
                 _change_event(pool, caller, path, version, now, merge),
-                *_evictions(pool, caller, evicted),
+                *(pool.event("evicted", caller, {"key": key}) for key in evicted),
             ],
         )
-        return _pool(_row(db, pool.name))
+        return replace(pool, version=version)
 
 
 def _after(old: Any, path: Sequence[str], new: Any, *, merge: bool) -> Any:
@@ -350,11 +343,11 @@ def _evict(db: Database, pool: Pool, written: set[str]) -> list[str]:
     if over <= 0:
         return []
     evictable = [row for row in rows if row[0] not in written] if pool.eviction != "none" else []
-    used = access_counts(db, _TIER, [_accessed(pool.name, [key]) for key, _, _ in evictable])
+    used = access_counts(db, _TIER, [accessed(pool.name, key) for key, _, _ in evictable])
     # by version and not by time: two writes of one microsecond, or of a clock that was set back,
     # have an order too
     if pool.eviction == "unused":
-        evictable.sort(key=lambda row: (used[_accessed(pool.name, [row[0]])][1], row[2], row[0]))
+        evictable.sort(key=lambda row: (used[accessed(pool.name, row[0])][1], row[2], row[0]))
     else:
         evictable.sort(key=lambda row: (row[2], row[0]))
     evicted = list[str]()
@@ -389,51 +382,24 @@ def _change_event(
         "is_bulletin": bulletin,
         "merge": merge,
     }
-    return TierEvent(_CHANGES[bulletin], _TIER, pool.name, caller, body)
-
-
-def _evictions(pool: Pool, caller: Caller, keys: Iterable[str]) -> list[TierEvent]:
-    return [TierEvent("evicted", _TIER, pool.name, caller, {"key": key}) for key in keys]
+    return pool.event(_CHANGES[bulletin], caller, body)
 
 
 def set_access(ws: Workspace, caller: Caller, name: str, actor: str, level: str) -> Pool:
     """Let an actor read or write a pool, or (level empty) neither; `public` as the actor: everybody
     may read.
     """
-    grantee = actor if actor == "public" else actor_name(actor)
-    with writing(ws, "pools") as db:
-        pool = _find(ws, db, caller, name)
-        # not a writer: he could give away what the owner did not mean to share
-        if caller.actor != pool.owner:
-            raise UsageProblem(
-                f"only its owner, {pool.owner}, gives and takes access.", place=pool.name
-            )
-        if level and pool.type == "agent_private":
-            raise UsageProblem("an agent_private pool is for its owner alone.", place=pool.name)
-        readers = {reader for reader in pool.readers if reader != grantee}
-        writers = {writer for writer in pool.writers if writer != grantee}
-        if level and grantee != "public":
-            (readers if checked_choice(level, LEVELS, "level") == "read" else writers).add(grantee)
-        public = bool(level) if grantee == "public" else pool.public
-        access = {"read": sorted(readers), "write": sorted(writers), "public": public}
-        db.execute("UPDATE pool SET access = ? WHERE name = ?", (json.dumps(access), pool.name))
-        event = TierEvent(
-            "granted" if level else "revoked",
-            _TIER,
-            pool.name,
-            caller,
-            {"to": grantee, "level": level},
-        )
-        insert_events(db, ws.clock.now(), [event])
-        return _pool(_row(db, pool.name))
+    return Pool.grant(ws, caller, name, actor, level)
 
 
 def close_pool(ws: Workspace, caller: Caller, name: str) -> Pool:
     """Close a pool and remove its data; its owner may, and a person. UsageProblem for `default`."""
     with writing(ws, "pools") as db:
         # a person may close what he can't read: an agent that is never started again closes nothing
-        row = _row(db, name)
-        pool = _pool(row) if row and caller.is_person else _find(ws, db, caller, name)
+        now = ws.clock.now()
+        pool = (caller.is_person and Pool.get(db, name, now)) or Pool.find(
+            db, caller, name, now=now
+        )
         if pool.name == DEFAULT_POOL:
             raise UsageProblem(
                 "the pool `default` can't be closed.", place=name, hint="Merge null into its keys."
@@ -442,8 +408,8 @@ def close_pool(ws: Workspace, caller: Caller, name: str) -> Pool:
             raise UsageProblem(
                 f"only its owner, {pool.owner}, or a person closes it.", place=pool.name
             )
-        _close(db, ws.clock.now(), caller, [pool.name])
-        return _pool(_row(db, pool.name))
+        _close(db, now, caller, [pool.name])
+        return replace(pool, status="closed")
 
 
 def close_pools_of_session(db: Database, now: int, caller: Caller) -> list[str]:
@@ -492,16 +458,14 @@ def _expired(db: Database, now: int) -> list[str]:
 
 
 def _close(db: Database, now: int, caller: Caller, names: Sequence[str]) -> None:
-    for name in names:
-        db.execute("UPDATE pool SET status = 'closed' WHERE name = ?", (name,))
-        db.execute("DELETE FROM pool_value WHERE pool = ?", (name,))
-    insert_events(db, now, [TierEvent("closed", _TIER, name, caller) for name in names])
+    Pool.end(db, caller, now, names)
+    db.many("DELETE FROM pool_value WHERE pool = ?", [(name,) for name in names])
 
 
 def pool_statistics(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
     """Return the counts of a pool: keys, bytes, writes, reads, and what happened last."""
     with reading(ws, counted=True) as db:
-        pool = _find(ws, db, caller, name)
+        pool = Pool.find(db, caller, name, now=ws.clock.now())
         if db is None:
             return {
                 "pool": pool.name,
@@ -514,7 +478,7 @@ def pool_statistics(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
         rows = _values(db, pool, ws.clock.now())
         events = tier_events(db, _TIER, pool.name)
         reads = access_counts(
-            db, _TIER, [pool.name, *(_accessed(pool.name, [row[0]]) for row in rows)]
+            db, _TIER, [pool.name, *(accessed(pool.name, row[0]) for row in rows)]
         )
     size = sum(row[2] for row in rows)
     return {
@@ -528,16 +492,8 @@ def pool_statistics(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
         "evicted": sum(one.name == "evicted" for one in events),
         "reads": sum(count for count, _ in reads.values()),
         "writers": sorted({one.caller.actor for one in events if one.name in _CHANGES}),
-        "events": [
-            {"name": one.name, "at": one.at, "by": one.caller.actor, **one.body}
-            for one in events[-20:]
-        ],
+        "events": [event.to_dict() for event in events[-20:]],
     }
-
-
-def _accessed(name: str, keys: Sequence[str]) -> str:
-    """The subject of an access: the pool, or the key at the top that was read."""
-    return f"{name}\n{keys[0]}" if keys else name
 
 
 def _entry(pool: Pool, path: str, value: Any, rows: Sequence[Row]) -> Entry:
@@ -568,105 +524,13 @@ def _values(db: Database, pool: Pool, now: int, keys: Sequence[str] = ()) -> lis
 
 def _default(now: int) -> Pool:
     return Pool(
-        DEFAULT_POOL,
-        "Default",
-        "shared",
-        "account",
-        "kl",
-        "",
-        "open",
-        True,
-        0,
-        0,
-        _MOST_BYTES,
-        "none",
-        (),
-        (),
-        True,
-        0,
-        now,
+        name=DEFAULT_POOL,
+        title="Default",
+        type="shared",
+        scope="account",
+        owner="kl",
+        status="open",
+        persist=True,
+        access={"read": [], "write": [], "public": True},
+        at=now,
     )
-
-
-def _insert(db: Database, pool: Pool) -> None:
-    access = {"read": list(pool.readers), "write": list(pool.writers), "public": pool.public}
-    row = (
-        pool.name,
-        pool.title,
-        pool.type,
-        pool.scope,
-        pool.owner,
-        pool.session,
-        pool.status,
-        int(pool.persist),
-        pool.expires,
-        pool.ttl,
-        pool.most_bytes,
-        pool.eviction,
-        json.dumps(access),
-        pool.version,
-        pool.at,
-    )
-    db.execute(
-        f"INSERT INTO pool ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row
-    )
-
-
-def _row(db: Database, name: str) -> Row | None:
-    return db.row(f"SELECT {_COLUMNS} FROM pool WHERE name = ?", (name,))
-
-
-def _pool(row: Row | None) -> Pool:
-    assert row is not None
-    *first, access, version, created = row
-    lists = json.loads(access)
-    first[7] = bool(first[7])
-    # the columns are named in one order, in `_COLUMNS` and in `Pool`
-    args: list[Any] = [
-        *first,
-        tuple(lists["read"]),
-        tuple(lists["write"]),
-        lists["public"],
-        version,
-        created,
-    ]
-    return Pool(*args)
-
-
-def _readable(ws: Workspace, db: Database, caller: Caller) -> list[Pool]:
-    open_pools = [
-        _pool(row)
-        for row in db.rows(f"SELECT {_COLUMNS} FROM pool WHERE status = 'open' ORDER BY name")
-    ]
-    now = ws.clock.now()
-    mine = [pool for pool in open_pools if pool.is_open(now) and pool.can_read(caller.actor)]
-    return sorted(mine, key=lambda pool: (pool.name != DEFAULT_POOL, pool.name))
-
-
-def _find(ws: Workspace, db: Database | None, caller: Caller, name: str) -> Pool:
-    name = slug(redact(name))  # as it was made under
-    row = _row(db, name) if db is not None else None
-    if row:
-        pool = _pool(row)
-    elif name == DEFAULT_POOL:
-        pool = _default(ws.clock.now())
-    else:
-        pool = None
-    if pool is None or not pool.is_open(ws.clock.now()) or not pool.can_read(caller.actor):
-        hint = "See: kl pool list"
-        raise UsageProblem(
-            "there is no open pool of this name for you.",
-            place=one_line(name, 60) or "''",
-            hint=hint,
-        )
-    return pool
-
-
-def _writable(ws: Workspace, db: Database, caller: Caller, name: str) -> Pool:
-    pool = _find(ws, db, caller, name)
-    if not pool.can_write(caller.actor):
-        hint = f"Its owner gives it: kl pool grant {pool.name} {caller.actor} --write"
-        raise UsageProblem("you may read it, not write it.", place=pool.name, hint=hint)
-    if not _row(db, pool.name):
-        _insert(db, pool)
-    return pool

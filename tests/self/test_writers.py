@@ -45,6 +45,7 @@ REDACTED_BEFORE: Final[dict[str, str | tuple[str, ...]]] = {
     "records/repository.py": "records/write.py",
     "store/migration.py": COPY,
     "store/store.py": NO_TEXT,
+    "tiers/named_store.py": ("tiers/contexts.py", "tiers/pools.py"),
     "tiers/router.py": "tiers/entries.py",
 }
 """Module that writes → the modules through which its texts come, or what else its rows hold."""
