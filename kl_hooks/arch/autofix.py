@@ -1,9 +1,10 @@
-"""`kl arch fix`: violating imports that can be removed or moved without changing what the program
-does.
+"""`kl arch fix`: violating imports that can be moved under `if TYPE_CHECKING:` without changing what
+the program does.
 
-An edit is made only where the file itself does not need the import (`code.rewrite.import_use`) and
-where nothing else in the repository can notice: no file takes the name from there, and no module
-that would no longer be imported does anything but define. Everything else is left, with the reason.
+An import is moved only where nothing but annotations of its file needs it
+(`code.import_edits.need`) and where nothing else in the repository can notice: no file takes the
+name from there, and no module that would no longer be imported does anything but define.
+Everything else is left, with the reason; an import that nothing uses too, for ruff removes those.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ from kl_hooks.code.import_edits import (
     Uses,
     any_of,
     first_side_effect,
+    move_imports,
     need,
     parsed,
-    rewrite,
 )
 from kl_hooks.code.modules import plain_name
 from kl_hooks.code.scanner.parser import lines_of
@@ -56,10 +57,11 @@ _ImportEdge = tuple[str, str]  # (importing file, imported file)
 _ENFORCED: Final = (
     "only annotations use it, and the manifest enforces imports for type checkers too"
 )
+_REMOVED_BY_RUFF: Final = "nothing uses it here: remove it, as ruff check --select F401 --fix does"
 
 
 class _Repository:
-    """The repository around the imports that may be removed. Reads sources as they are asked for,
+    """The repository around the imports that may be moved. Reads sources as they are asked for,
     each once.
     """
 
@@ -334,25 +336,23 @@ class _Plan:
 
     def __init__(self, manifest: Manifest, survey: Survey, violations: Iterable[Violation]) -> None:
         self._manifest, self._survey, self._around = manifest, survey, _Repository(survey)
-        self.going: dict[Violation, str] = {}
-        """Each with `moved` or `dropped`."""
+        self.going: list[Violation] = []
+        """Those that are moved."""
         self.left: dict[Violation, str] = {}
         """Each with the reason, a clause."""
         self._edges: dict[Violation, _ImportEdge] = {}
         for violation in violations:
             try:
-                kinds = set(self._kinds(violation))
-                self.going[violation] = "moved" if NOTED in kinds else "dropped"
+                self._judge(violation)
+                self.going.append(violation)
             except Unfixable as problem:
                 self.left[violation] = str(problem)
             except RecursionError:
                 self.left[violation] = "the file is nested too deeply"
         self._settle()
 
-    def _kinds(self, violation: Violation) -> Iterator[str]:
-        """What the imports behind a violation are needed for. Raises Unfixable where one of them
-        has to stay.
-        """
+    def _judge(self, violation: Violation) -> None:
+        """Raises Unfixable where an import behind a violation has to stay as it is."""
         path, around = violation.path, self._around
         on_line = [row for row in self._survey.rows(path) if row[3] == violation.line]
         meant = (violation.method, violation.imported)
@@ -368,6 +368,7 @@ class _Plan:
         source = self._survey.source(path)
         if source is None:
             raise Unfixable("the file can't be read")
+        kinds = set[str]()
         for row in rows:
             wanted = need(source, row)
             enforced = wanted.kind == NOTED and self._manifest.type_checking_imports != "ignore"
@@ -380,9 +381,11 @@ class _Plan:
             self._edges[violation] = (path, around.imported_file(path, row))
             if reason or not self._edges[violation][1]:
                 raise Unfixable(reason or "what it imports has no source in this repository")
-            yield wanted.kind
+            kinds.add(wanted.kind)
         if len(rows) < len(on_line):
             raise Unfixable("other imports share its line")
+        if NOTED not in kinds:
+            raise Unfixable(_REMOVED_BY_RUFF)
 
     def _settle(self) -> None:
         """Leave those imports whose absence could be noticed; repeated, since each one that stays
@@ -406,7 +409,7 @@ class _Plan:
     def _leave(self, reasons: Mapping[Violation, str]) -> None:
         """Leave some imports as they are after all."""
         self.left.update(reasons)
-        self.going = {one: method for one, method in self.going.items() if one not in reasons}
+        self.going = [one for one in self.going if one not in reasons]
 
     def edit(self, write: bool) -> list[FileChange]:
         """Return the changed files, written if `write`. What can't be edited is left."""
@@ -416,13 +419,10 @@ class _Plan:
         while refused:
             changes, refused = list[FileChange](), dict[str, str]()
             for path in sorted({violation.path for violation in self.going}):
-                lines = {one.line: method for one, method in self.going.items() if one.path == path}
-                drops = [line for line, method in lines.items() if method == "dropped"]
+                lines = {violation.line for violation in self.going if violation.path == path}
                 try:
                     before = on_disk(repo.top, path, self._survey.read([path]).get(path, b"\0"))
-                    changes.append(
-                        FileChange(path, before, rewrite(before, lines.keys() - drops, drops))
-                    )
+                    changes.append(FileChange(path, before, move_imports(before, lines)))
                 except Unfixable as problem:
                     refused[path] = str(problem)
             self._leave({one: refused[one.path] for one in self.going if one.path in refused})
@@ -458,8 +458,8 @@ class FixResult:
     """What `kl arch fix` did, or would do, with what it could not judge."""
 
     changes: tuple[FileChange, ...] = ()
-    fixed: tuple[tuple[Violation, str], ...] = ()
-    """Each with `moved` or `dropped`."""
+    fixed: tuple[Violation, ...] = ()
+    """Imports that are under `if TYPE_CHECKING:` now."""
     left: tuple[tuple[Violation, str], ...] = ()
     """Each with the reason, a clause."""
     unread: tuple[Problem, ...] = ()
@@ -478,10 +478,8 @@ class FixResult:
         """The lines to print; `written`: this was no dry run."""
         lines = [line for change in self.changes for line in change.diff()]
         lines += [""] if lines else []
-        lines += [
-            _row(f"{'' if written else 'would be '}{manner}", violation)
-            for violation, manner in self.fixed
-        ]
+        manner = "moved" if written else "would be moved"
+        lines += [_row(manner, violation) for violation in self.fixed]
         for violation, reason in self.left:
             lines += [_row("not fixed", violation), f"  {'':<{_COLUMN}} {one_line(reason, 200)}"]
         lines += [one_line(str(problem), 400) for problem in self.unread]
@@ -520,7 +518,7 @@ class FixResult:
             "files": [
                 {"path": change.path, "diff": list(change.diff())} for change in self.changes
             ],
-            "fixed": [{**violation_to_dict(one), "manner": manner} for one, manner in self.fixed],
+            "fixed": [{**violation_to_dict(one), "manner": "moved"} for one in self.fixed],
             "left": [{**violation_to_dict(one), "reason": reason} for one, reason in self.left],
             "problems": problems_to_list(self.unread),
         }
@@ -563,11 +561,7 @@ def fix_violations(
     governed = layer_lookup(manifest.layers)
     return FixResult(
         tuple(changes),
-        tuple(
-            (violation, plan.going[violation])
-            for violation in asked_violations
-            if violation in plan.going
-        ),
+        tuple(violation for violation in asked_violations if violation in plan.going),
         tuple(
             (violation, plan.left[violation])
             for violation in asked_violations

@@ -511,7 +511,7 @@ class Suggestions:
         self._asked += sight is not None
         kind = sight.kind(edge.link) if sight else ""
         if kind == "unused":
-            return "nothing uses it here: drop it, as kl arch fix does where that is safe"
+            return "nothing uses it here: remove it, as ruff check --select F401 --fix does"
         if kind == "annotations" and self._manifest.type_checking_imports == "ignore":
             move = "move it under `if TYPE_CHECKING:`, as kl arch fix does where that is safe"
             return f"only annotations use it here: {move}"

@@ -43,7 +43,7 @@ _COMMANDS = {
     "check": "Check the imports against the manifest.",
     "show": "A picture of the layers, and of what is imported across them.",
     "explain": "Why a file, module or layer is judged as it is.",
-    "fix": "Move annotation-only imports under TYPE_CHECKING, drop unused ones.",
+    "fix": "Move imports that only annotations use under TYPE_CHECKING.",
     "mv": "Give a moved folder its new path in the manifest, the baseline and imports.",
     "allow": "Allow an import until a day, and record why.",
     "baseline": "The violations that are accepted for now: write, show, prune.",

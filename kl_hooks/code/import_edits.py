@@ -1,7 +1,8 @@
-"""The imports of one file: what each is needed for, and edits that remove some or move them. Pure.
+"""The imports of one file: what each is needed for, and an edit that moves some under
+`if TYPE_CHECKING:`. Pure.
 
-An import can be removed unnoticed only where the file does not need its name, and what it imports
-just defines.
+An import can be moved unnoticed only where nothing but annotations needs its name, and what it
+imports just defines.
 
 An edit takes whole statements, at the lines that `ast` gives, so every other byte stays as it is:
 encoding, byte order mark, line endings. The result is checked: it has to compile, with the same
@@ -646,21 +647,20 @@ class Unfixable(Exception):
     """This edit can't be made; the text is the reason, a clause."""
 
 
-def rewrite(content: bytes, moves: Collection[int], drops: Collection[int]) -> bytes:
-    """Return the file with the imports that start on these lines moved and removed. Raises
-    Unfixable.
+def move_imports(content: bytes, lines: Collection[int]) -> bytes:
+    """Return the file with the imports that start on these lines moved. Raises Unfixable.
 
-    They must be statements at the top level that nothing needs at run time (`import_use`). What is
-    moved goes to the end of the first `if TYPE_CHECKING:` block, or to a new one after the imports
-    at the top, and `TYPE_CHECKING` is imported where it is missing. The file must have `from
-    __future__ import annotations`.
+    They must be statements at the top level that nothing needs at run time (`need`). They go to
+    the end of the first `if TYPE_CHECKING:` block, or to a new one after the imports at the top,
+    and `TYPE_CHECKING` is imported where it is missing. The file must have `from __future__ import
+    annotations`.
     """
     try:
         edit = _Edit(content)
-        changed = edit.run(moves, drops)
+        changed = edit.run(lines)
         # dont_inherit: else the future statements of this module would hold for the text, too
         compile(changed, "<new>", "exec", dont_inherit=True)
-        mine = {*edit.dumps, *([ast.dump(ast.parse(_FLAG_IMPORT).body[0])] if moves else [])}
+        mine = {*edit.dumps, ast.dump(ast.parse(_FLAG_IMPORT).body[0])}
         if _other_statements(content, mine) != _other_statements(changed, mine):
             raise Unfixable("more than the import would change")
     except (SyntaxError, ValueError, LookupError) as problem:
@@ -683,15 +683,15 @@ class _Edit:
         if content.count(b"\r") != content.count(b"\r\n") or content.count(b"\n") < len(self.lines):
             raise Unfixable("the file has odd line endings, or none at its end")
         self.dumps: list[str] = []
-        """The statements that are moved or removed."""
+        """The statements that are moved."""
         self.removed: set[int] = set()
         """Numbers of lines."""
         self.above: dict[int, list[bytes]] = {}
         """Number of a line → what is inserted above it."""
 
-    def run(self, moves: Collection[int], drops: Collection[int]) -> bytes:
+    def run(self, lines: Collection[int]) -> bytes:
         moved: list[bytes] = []
-        for line in sorted({*moves, *drops}):
+        for line in sorted(lines):
             node = statement(self.tree, line)
             if node is None:
                 raise Unfixable("the import is not there any more")
@@ -701,18 +701,15 @@ class _Edit:
             if any(b"#" in self.lines[number - 1] for number in own):
                 raise Unfixable("a comment belongs to it")
             self.removed.update(own)
-            moved += [self.lines[number - 1] for number in own if line in moves]
-            self._join_blank_lines(own, top=not moves)
-        if moved:
-            self._move(moved)
+            moved += [self.lines[number - 1] for number in own]
+            self._join_blank_lines(own)
+        self._move(moved)
         return self.mark + b"".join(
             line for number in range(1, len(self.lines) + 2) for line in self._at(number)
         )
 
-    def _join_blank_lines(self, own: range, *, top: bool) -> None:
-        """Where these lines are removed, keep the larger group of blank lines around them; `top`:
-        none at the top.
-        """
+    def _join_blank_lines(self, own: range) -> None:
+        """Where these lines are removed, keep the larger group of blank lines around them."""
         start = own.start
         while start > 1 and (start - 1 in self.removed or not self.lines[start - 2].strip()):
             start -= 1
@@ -720,9 +717,7 @@ class _Edit:
         below = list(
             takewhile(lambda n: not self.lines[n - 1].strip(), range(own.stop, len(self.lines) + 1))
         )
-        self.removed.update(
-            [*above, *below] if start == 1 and top else above[max(len(above) - len(below), 0) :]
-        )
+        self.removed.update(above[max(len(above) - len(below), 0) :])
 
     def _move(self, moved: Sequence[bytes]) -> None:
         """Put the lines under `if TYPE_CHECKING:`, with the import that this needs."""

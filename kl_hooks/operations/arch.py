@@ -228,10 +228,10 @@ FIX: Final = _operation(
     """Fix forbidden imports in FILEs and folders on disk (none given: everywhere), where that
     changes no behavior.
 
-    An import that nothing uses is dropped. One that only annotations use is moved under `if
-    TYPE_CHECKING:`, where the manifest ignores such imports. Whatever may be noticed at run time
-    stays, and the reason is shown, as is the diff. What an exception or the baseline accepts is
-    left alone.
+    An import that only annotations use is moved under `if TYPE_CHECKING:`, where the manifest
+    ignores such imports. Whatever may be noticed at run time stays, and the reason is shown, as is
+    the diff. An import that nothing uses is left to ruff (F401). What an exception or the baseline
+    accepts is left alone.
 
     Exit 0: nothing is left to fix. 1: violations are left (or would be fixed: --dry-run). 2: a bad
     manifest.

@@ -316,7 +316,7 @@ def test_a_suggested_fix_for_what_nothing_uses() -> None:
     )
     assert (
         found.suggested_fix
-        == "nothing uses it here: drop it, as kl arch fix does where that is safe"
+        == "nothing uses it here: remove it, as ruff check --select F401 --fix does"
     )
 
 

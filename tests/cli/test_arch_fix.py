@@ -9,23 +9,27 @@ from tests.arch.shop import MANIFEST, ORDER
 from tests.cli.conftest import Call
 
 USED = "from shop.web.page import total\n\nx = total\n"
-UNUSED = "from shop.web.page import total\n"
+NOTED = "from __future__ import annotations\n\nfrom shop.web.page import Total\n\nx: Total\n"
+MOVED = (
+    "from __future__ import annotations\n\nfrom typing import TYPE_CHECKING\n\n"
+    "if TYPE_CHECKING:\n    from shop.web.page import Total\n\nx: Total\n"
+)
 
 
 def test_the_diff_is_shown_and_the_exit_code_states_what_is_left(in_shop: Call) -> None:
-    Path("src/shop/web/page.py").write_text("total = 1\n")
-    Path(ORDER).write_text(UNUSED)
+    Path("src/shop/web/page.py").write_text("class Total: ...\n")
+    Path(ORDER).write_text(NOTED)
     code, out, _ = in_shop("arch", "fix", "--dry-run")
-    assert code == 1 and Path(ORDER).read_text() == UNUSED
-    assert f"--- a/{ORDER}\n+++ b/{ORDER}\n@@ -1 +0,0 @@\n-from shop.web.page import total\n" in out
-    assert "would be dropped: from shop.web.page import total  (core -> web)" in out
+    assert code == 1 and Path(ORDER).read_text() == NOTED
+    assert f"--- a/{ORDER}\n+++ b/{ORDER}\n@@ -1,5 +1,8 @@\n" in out
+    assert "would be moved: from shop.web.page import Total  (core -> web)" in out
     assert out.endswith(
         "1 violation could be fixed in 1 file, 0 left. Nothing was written: kl arch fix does\n"
     )
     code, out, _ = in_shop("arch", "fix")
     assert (
         code == 0
-        and Path(ORDER).read_text() == ""
+        and Path(ORDER).read_text() == MOVED
         and "1 violation fixed in 1 file, 0 left\n" in out
     )
     assert in_shop("arch", "fix")[:2] == (0, "clean: nothing to fix\n")
@@ -39,6 +43,16 @@ def test_what_is_left_is_listed_with_its_reason(in_shop: Call) -> None:
     assert "it is used at run time (line 3)\n" in out and out.endswith(
         "nothing to fix, 1 left: see kl arch check\n"
     )
+
+
+def test_an_import_that_nothing_uses_is_left_to_ruff(in_shop: Call) -> None:
+    text = "from shop.web.page import total\n"
+    Path("src/shop/web/page.py").write_text("total = 1\n")
+    Path(ORDER).write_text(text)
+    code, out, _ = in_shop("arch", "fix")
+    assert (code, Path(ORDER).read_text()) == (1, text)
+    why = "nothing uses it here: remove it, as ruff check --select F401 --fix does"
+    assert why in out and why in in_shop("arch", "check")[1]
 
 
 def test_json(in_shop: Call) -> None:
@@ -74,34 +88,34 @@ def test_usage_error_and_no_manifest(in_shop: Call) -> None:
 
 
 def test_what_the_baseline_or_an_exception_accepts_is_left_alone(in_shop: Call) -> None:
-    Path("src/shop/web/page.py").write_text("total = 1\n")
-    Path(ORDER).write_text(UNUSED)
+    Path("src/shop/web/page.py").write_text("class Total: ...\n")
+    Path(ORDER).write_text(NOTED)
     assert in_shop("arch", "baseline", "write")[0] == 0
     code, out, _ = in_shop("arch", "fix")
-    assert (code, Path(ORDER).read_text()) == (0, UNUSED)
+    assert (code, Path(ORDER).read_text()) == (0, NOTED)
     assert (
         out
         == "clean: nothing to fix (1 accepted in baseline; fix them too: kl arch fix --accepted)\n"
     )
-    Path("src/shop/core/price.py").write_text(UNUSED)
+    Path("src/shop/core/price.py").write_text(NOTED)
     code, out, _ = in_shop("arch", "fix")
     assert (
         code == 0
-        and Path("src/shop/core/price.py").read_text() == ""
-        and Path(ORDER).read_text() == UNUSED
+        and Path("src/shop/core/price.py").read_text() == MOVED
+        and Path(ORDER).read_text() == NOTED
     )
     assert json.loads(in_shop("arch", "fix", "--format", "json")[1])["accepted"] == 1
-    assert in_shop("arch", "fix", "--accepted")[0] == 0 and Path(ORDER).read_text() == ""
+    assert in_shop("arch", "fix", "--accepted")[0] == 0 and Path(ORDER).read_text() == MOVED
     Path(".kl/baseline.json").unlink()
-    Path(ORDER).write_text(UNUSED)
+    Path(ORDER).write_text(NOTED)
     excepted = "exceptions: [{from: shop.core.order, to: shop.web.page, until: 2999-01-31}]\n"
     Path(MANIFEST).write_text(Path(MANIFEST).read_text() + excepted)
     assert (
         in_shop("arch", "fix")[:2] == (0, "clean: nothing to fix\n")
-        and Path(ORDER).read_text() == UNUSED
+        and Path(ORDER).read_text() == NOTED
     )
     Path(MANIFEST).write_text(Path(MANIFEST).read_text().replace("2999", "1999"))
-    assert in_shop("arch", "fix")[0] == 0 and Path(ORDER).read_text() == ""
+    assert in_shop("arch", "fix")[0] == 0 and Path(ORDER).read_text() == MOVED
 
 
 def test_a_reason_is_what_really_keeps_the_import(in_shop: Call) -> None:
@@ -113,7 +127,9 @@ def test_a_reason_is_what_really_keeps_the_import(in_shop: Call) -> None:
     Path("src/shop/core/price.py").write_text(
         "def f():\n    from shop.web import page\n    return page\n"
     )
-    Path(ORDER).write_text("from shop.web import page\n")
+    Path(ORDER).write_text(
+        NOTED.replace(".page import Total", " import page").replace("Total", "page")
+    )
     Path("src/shop/facade.py").write_text("import shop.web.page\n")
     Path("src/shop/core/through.py").write_text("import shop.facade\n")
     found = json.loads(in_shop("arch", "fix", "--format", "json")[1])

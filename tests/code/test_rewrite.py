@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from kl_hooks.code.import_edits import Unfixable, rewrite
+from kl_hooks.code.import_edits import Unfixable, move_imports
 from kl_hooks.code.scanner.python import scan_python
 
 FUTURE = "from __future__ import annotations\n"
@@ -52,25 +52,22 @@ def lines_of(content: bytes) -> list[int]:
     return sorted({row[3] for row in rows} - others)
 
 
-def rest(content: bytes, chosen: list[str], added: bool) -> list[str]:
-    """The statements without these; without what a move adds, if `added`."""
+def rest(content: bytes, chosen: list[str]) -> list[str]:
+    """The statements without these, and without what a move adds."""
     found = []
     for node in ast.parse(content).body:
-        if isinstance(node, ast.If) and added and ast.unparse(node.test) == "TYPE_CHECKING":
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             node.body = [part for part in node.body if ast.unparse(part) not in chosen]
             if not node.body:
                 continue
-        if ast.unparse(node) not in (
-            *chosen,
-            *(["from typing import TYPE_CHECKING"] if added else []),
-        ):
+        if ast.unparse(node) not in (*chosen, "from typing import TYPE_CHECKING"):
             found.append(ast.dump(node))
     return found
 
 
 @settings(suppress_health_check=list(HealthCheck))
-@given(FILES, st.booleans(), st.booleans(), st.data())
-def test_everything_else_stays(text: str, moving: bool, crlf: bool, data: st.DataObject) -> None:
+@given(FILES, st.booleans(), st.data())
+def test_everything_else_stays(text: str, crlf: bool, data: st.DataObject) -> None:
     content = (text.replace("\n", "\r\n") if crlf else text).encode()
     try:
         compile(content, "x", "exec", dont_inherit=True)
@@ -81,11 +78,11 @@ def test_everything_else_stays(text: str, moving: bool, crlf: bool, data: st.Dat
     chosen = data.draw(st.lists(st.sampled_from(lines), min_size=1, unique=True))
     texts = [ast.unparse(node) for node in ast.parse(content).body if node.lineno in chosen]
     try:
-        after = rewrite(content, chosen if moving else [], [] if moving else chosen)
+        after = move_imports(content, chosen)
     except Unfixable as problem:
         assert str(problem)
         return
-    assert rest(after, texts, moving) == rest(content, texts, moving)
+    assert rest(after, texts) == rest(content, texts)
     assert comments(after) == comments(content)
     assert (b"\r\n" in after) == (crlf and b"\n" in after) and after.count(b"\r") in (
         0,
@@ -151,7 +148,7 @@ def line_of(text: str) -> int:
     ],
 )
 def test_where_items_go(before: str, after: str) -> None:
-    assert rewrite(before.encode(), [line_of(before)], []).decode() == after
+    assert move_imports(before.encode(), [line_of(before)]).decode() == after
 
 
 @pytest.mark.parametrize(
@@ -168,17 +165,16 @@ def test_where_items_go(before: str, after: str) -> None:
     ],
 )
 def test_what_is_refused(text: str, printed: str) -> None:
-    line = line_of(text)
-    moves, drops = ([], [line]) if "mine" in text else ([line], [])
     with pytest.raises(Unfixable, match=printed):
-        rewrite(text.encode(), moves, drops)
+        move_imports(text.encode(), [line_of(text)])
 
 
 def test_what_is_nested_deeply_is_edited_or_refused() -> None:
-    text = b"from w import A\nx = " + b"(" * 90 + b"+".join([b"1"] * 3000) + b")" * 90 + b"\n"
+    head, imported = FUTURE.encode(), b"from w import A\n"
+    text = head + imported + b"x = " + b"(" * 90 + b"+".join([b"1"] * 3000) + b")" * 90 + b"\n"
     try:
-        content = rewrite(text, [], [1])
+        content = move_imports(text, [2])
     except Unfixable as problem:
         assert str(problem)
     else:
-        assert content == text.removeprefix(b"from w import A\n")
+        assert content.endswith(text.removeprefix(head + imported))
