@@ -15,7 +15,7 @@ from typing import Final
 from kl_hooks.arch.import_survey import Survey
 from kl_hooks.arch.layer_check import Verdict, is_excepted, is_expired
 from kl_hooks.arch.layers import EdgeFinder
-from kl_hooks.errors import KlError
+from kl_hooks.errors import EnvironmentProblem, KlError
 from kl_hooks.model.manifest import Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
@@ -24,6 +24,7 @@ from kl_hooks.workspace import Workspace
 METHOD: Final = "runtime-only import"
 _RUNS: Final = 5
 """The newest runs that are asked."""
+_NO_RUNS: Final = "no recorded run has executed symbols, which CPython 3.12 and newer record"
 
 
 def imports_seen(ws: Workspace, modules: Mapping[str, str]) -> dict[Link, str]:
@@ -33,7 +34,7 @@ def imports_seen(ws: Workspace, modules: Mapping[str, str]) -> dict[Link, str]:
     KlError where the store can't be read.
     """
     # looked for first: most checks need not load what reads and imports runs
-    if not any(ws.state.spool.glob("*.executed")) and not _has_runs(ws):
+    if not _has_runs(ws):
         return {}
     from kl_hooks.evidence.executed import runtime_imports
     from kl_hooks.evidence.ingestion import sync_evidence
@@ -58,7 +59,9 @@ def imports_seen(ws: Workspace, modules: Mapping[str, str]) -> dict[Link, str]:
 
 
 def _has_runs(ws: Workspace) -> bool:
-    """Whether the store has a run of which executed symbols are known."""
+    """Whether a run of which executed symbols are known is stored, or waits to be."""
+    if any(ws.state.spool.glob("*.executed")):
+        return True
     if not ws.store.exists():
         return False
     with ws.store.reading() as db:
@@ -72,9 +75,13 @@ def _dots(name: str) -> list[int]:
 
 
 def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today: str) -> Verdict:
-    """The verdict with the forbidden ones among these imports: as warnings, or as violations."""
+    """The verdict with the forbidden ones among these imports: as warnings, or as violations. Where
+    they are violations, it states that no run shows any.
+    """
     manifest = verdict.manifest
     try:
+        if manifest.runtime_imports == "forbid" and not _has_runs(ws):
+            raise EnvironmentProblem(_NO_RUNS, place="runtime_imports")
         run_of_link = imports_seen(ws, survey.modules)
     except (KlError, OSError) as problem:
         trouble = Problem(

@@ -45,6 +45,16 @@ def shop(tmp_path: Path, home: object) -> Checkout:
     return repo
 
 
+def test_a_check_that_forbids_them_states_that_no_run_shows_any(tmp_path: Path, home: Path) -> None:
+    repo = checkout(tmp_path / "shop", FILES)
+    assert "runtime-only" not in repo.kl("arch", "check").stderr
+    repo.write(".kl/architecture.yaml", MANIFEST + "runtime_imports: forbid\n")
+    assert repo.pytest("--kl-symbols=off").returncode == 0
+    done = repo.kl("arch", "check")
+    why = "runtime-only imports were not looked at: runtime_imports: no recorded run has executed"
+    assert done.returncode == 0 and why in done.stderr, done
+
+
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="recorded from CPython 3.12 on")
 def test_a_runtime_only_import_is_reported_and_is_a_violation_where_the_manifest_asks_for_it(
     shop: Checkout,
