@@ -156,7 +156,6 @@ def _evidence_lines(entry: Entry) -> Iterator[str]:
 
 
 _SHOWN_TESTS = 40
-_NAMED_RUNS = 3
 _SHOWN_COMMITS = 10
 
 

@@ -36,7 +36,6 @@ from kl_hooks.workspace import Workspace
 NOTHING_TRACKED: Final = "the content tree is empty: git tracks no file yet"
 _EARLIER: Final = 5
 """How many earlier complete runs are looked at for what they reported."""
-_SEE_KEYS: Final = "see: kl trust list, kl sync --pull"
 
 
 def judge(

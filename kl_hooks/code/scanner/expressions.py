@@ -57,11 +57,6 @@ class Ref(NamedTuple):
         return (self.path or self.module).rpartition(".")[2]
 
     @property
-    def last_name(self) -> str:
-        """The last name of all."""
-        return self.attributes[-1] if self.attributes else self.root_name
-
-    @property
     def import_base(self) -> tuple[str, int]:
         """The name of an imported module without its leading dots, and how many these are."""
         name = self.module.lstrip(".")
