@@ -276,6 +276,7 @@ def test_c(): pass
     assert run.verdicts["test_x.py::test_a"] == "passed"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("args", "exit_code"), [([], 0), (["-qq"], 0), (["-p", "no:terminal"], 0), (["--kl-strict"], 3)]
 )

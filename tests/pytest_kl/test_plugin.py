@@ -64,6 +64,7 @@ def test_a_recorded_run_imports_nothing_heavy(tmp_path: Path) -> None:
     assert only(project).result["verdict"] == "passed"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -88,6 +89,7 @@ def test_the_ini_option_decides_in_every_file_that_pytest_reads(
     assert recorded(off) == []
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("kl", "args", "count"),
     [

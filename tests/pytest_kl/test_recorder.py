@@ -89,6 +89,7 @@ def test_the_root_of_pytest_below_that_of_git_gives_ids_from_the_repository_root
     assert run.details["lib/test_two.py::test_a"]["path"] == "lib/test_two.py"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("workers", ["0", "2"])
 @pytest.mark.parametrize(
     ("args", "selection"),

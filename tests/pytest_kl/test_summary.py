@@ -125,6 +125,7 @@ CRASH = (
 )
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("text", "args", "word"),
     [

@@ -264,6 +264,7 @@ def test_binary_and_hostile_output_is_made_harmless(repo: Checkout) -> None:
     assert tail == "\ufffd\\x00\\x1b]0;title\\x07red\n"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_secret_is_stored_wherever_the_output_is_cut(shape: str) -> None:
     dice = random.Random(shape)
