@@ -161,7 +161,7 @@ def _folders(kind: Kind) -> tuple[str, ...]:
     return () if kind.folders else (kind_folder(kind), kind_folder(kind) + "archive/")
 
 
-def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
     """What is in a folder; nothing of one that is not there."""
     try:
         entries = os.scandir(folder)
@@ -172,7 +172,7 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def _scan_folder(root: Path, folder: str, old: int, stamps: dict[str, str]) -> None:
-    for entry in _entries(root / folder):
+    for entry in _entries(f"{root}/{folder}"):
         name = entry.name
         if name.endswith(".md") and name not in _GENERATED:
             state = entry.stat(follow_symlinks=False)  # a link may lead out of the repository
@@ -188,7 +188,7 @@ def _scan_skills(root: Path, folder: str, old: int, stamps: dict[str, str]) -> N
     # out of here
     if any((root / part).is_symlink() for part in (folder.partition("/")[0], folder)):
         return
-    for entry in _entries(root / folder):
+    for entry in _entries(f"{root}/{folder}"):
         if not entry.is_dir(follow_symlinks=False):
             continue
         try:
