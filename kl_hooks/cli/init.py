@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -28,7 +28,16 @@ from kl_hooks.arch.layers import layer_lookup
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.arch.packages import product_packages
 from kl_hooks.arch.propose import propose
-from kl_hooks.cli.output import counted, format_option, print_answer, print_list, warn, workspace
+from kl_hooks.cli.output import (
+    allowed,
+    command_access,
+    counted,
+    format_option,
+    print_answer,
+    print_list,
+    warn,
+    workspace,
+)
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
@@ -36,7 +45,7 @@ from kl_hooks.git.hooks import PRE_COMMIT_FILE, hook_states
 from kl_hooks.git.repository import ignored_by
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE as LIFECYCLE
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest
-from kl_hooks.model.symbol import Link
+from kl_hooks.model.symbol import Link, NodeId
 from kl_hooks.proof.content_source import content_source
 from kl_hooks.proof.expected_tests import outside_testpaths
 from kl_hooks.shipped import form
@@ -249,10 +258,11 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
         _Plan(create),
         _packages(read),
         [path for path in wanted if path not in create],
-        notes=read.notes,
+        notes=allowed(tuple(read.notes)),
     )
     made.layers, made.accepted = len(proposal.layers), accepted
-    made.found += [("unread", str(problem)) for problem in read.unread[:5]]
+    unread = allowed(tuple(read.unread))
+    made.found += [("unread", str(problem)) for problem in unread[:5]]
     made.set_up = (find_config(ws) or "") if MANIFEST in create or not proposal.layers else ""
     if made.set_up:
         made.found.append(
@@ -373,8 +383,15 @@ def _exists(ws: Workspace, path: str) -> bool:
 
 
 def _packages(read: Survey) -> list[tuple[str, ...]]:
+    """The packages as rows of columns, without files that are denied to whoever runs this."""
+    access = command_access()
+    modules = {
+        path: module
+        for path, module in read.modules.items()
+        if access.shows_all or access.effect_on_place("", path, "symbol")[0] != "deny"
+    }
     rows: list[tuple[str, ...]] = []
-    for top, files in product_packages(read.modules).items():
+    for top, files in product_packages(modules).items():
         inside = set(files)
         imports = sum(link.path in inside for link in read.links)
         folder = files[0].rpartition("/")[0] or "."
@@ -430,7 +447,7 @@ def _seed(ws: Workspace) -> list[str]:
     from kl_hooks.records.seeding import seed_records
 
     seeds, remarks = project_seeds(ws.root)
-    for remark in remarks:
+    for remark in allowed(tuple(remarks)):
         warn(remark)
     try:
         done = seed_records(ws, seeds, "project", paths=document_paths())
@@ -464,10 +481,14 @@ def _to_dict(found: _Survey) -> dict[str, object]:
         "layers": found.layers,
         "accepted": found.accepted,
         "seeds": found.seeds,
-        "seeded": found.seeded,
+        "seeded": [file.path for file in allowed(_seeded_files(found))],
         "snippet": _pre_commit_entry() if found.snippet else None,
         "next": _steps(found),
     }
+
+
+def _seeded_files(found: _Survey) -> tuple[_WrittenFile, ...]:
+    return tuple(_WrittenFile(NodeId(f"file:{path}"), path, "seeded") for path in found.seeded)
 
 
 def _survey_lines(ws: Workspace, found: _Survey) -> Iterator[str]:
@@ -627,6 +648,14 @@ def _upgrade_hooks(ws: Workspace, shape: str) -> int:
     return 0
 
 
+class _WrittenFile(NamedTuple):
+    """A file that kl init wrote, and what was done with it."""
+
+    node: NodeId
+    path: str
+    what: str
+
+
 def _print_undo(ws: Workspace, shape: str) -> int:
     from kl_hooks.git.hooks import uninstall_hooks
 
@@ -636,8 +665,9 @@ def _print_undo(ws: Workspace, shape: str) -> int:
     for hook in uninstall_hooks(ws.repo):
         path = hook.path.relative_to(ws.root) if hook.path.is_relative_to(ws.root) else hook.path
         done.append((path.as_posix(), f"left: {hook.reason}" if hook.reason else hook.action))
-    lines = [f"  {path:<28} {what}" for path, what in done]
+    shown = allowed(tuple(_WrittenFile(NodeId(f"file:{path}"), path, what) for path, what in done))
+    lines = [f"  {file.path:<28} {file.what}" for file in shown]
     lines.append(f"What kl recorded in this clone stays; it is private to it: {ws.state.directory}")
-    plain = [{"path": path, "what": what} for path, what in done]
+    plain = [{"path": file.path, "what": file.what} for file in shown]
     print_answer(shape, {"schema": "kl.init.undo/1", "done": plain}, lines)
     return 0

@@ -14,6 +14,8 @@ import click
 from kl_hooks.cli.kind_commands import sign_record
 from kl_hooks.cli.output import (
     Option,
+    allowed,
+    command_access,
     counted,
     echo,
     echo_json,
@@ -71,7 +73,7 @@ def seed(system: bool, force: bool, dry_run: bool, shape: str) -> None:
     """
     ws = workspace()
     done, remarks = _sow(ws, "system" if system else "project", force=force, dry=dry_run)
-    for remark in remarks:
+    for remark in allowed(tuple(remarks)):
         warn(remark)
     print_steps(done, "system" if system else "project", dry_run, shape)
 
@@ -136,7 +138,7 @@ def interview(
     asked = collected.questions(focus or "", most)
     if answers:
         _answers_from_file(collected, answers)
-        for _, record in collected.answered if shape == "text" else ():
+        for _, record in collected.shown() if shape == "text" else ():
             echo(f"{record.id}  {record.title}")
     elif shape == "json" or not (sys.stdin is not None and sys.stdin.isatty()):
         _list_questions(asked, collected, shape)
@@ -246,7 +248,7 @@ class _Answers:
             if other.proposal:
                 warn_of_proposals(other)
                 continue
-            warn(f"{other.id} ({other.title}) states it from now on.")
+            warn(f"{other.id} ({command_access().written(other).title}) states it from now on.")
         if not others and not is_applicable(self.ws, question.key, answer):
             warn(
                 f"{question.key}: the answer names no number or mode, so gates and modes stay as"
@@ -269,12 +271,18 @@ class _Answers:
                 {**judged.values, **raw, "status": "proposed"},
                 by=by,
             )
-            warn(f"{made.id} proposes it as a decision: {made.title}")
+            title = command_access().written(made).title
+            warn(f"{made.id} proposes it as a decision: {title}")
 
     def _decided(self, answer: str) -> bool:
         """True if a decision states it already, in whatever status: it is not proposed again."""
         there = list_records(self.ws, RecordFilter(("decision",), archived=True))
         return any(one.text("decision").strip() == answer.strip() for one in there)
+
+    def shown(self) -> list[tuple[str, Record]]:
+        """What became of the answers, as far as whoever answers may read it."""
+        access = command_access()
+        return [(key, access.written(record)) for key, record in self.answered]
 
     def plain(self) -> dict[str, Any]:
         """What was captured, as a program reads it."""
@@ -287,7 +295,7 @@ class _Answers:
                 "extracted_facts": list(record.many("facts")),
                 "confidence": record.number("confidence"),
             }
-            for key, record in self.answered
+            for key, record in self.shown()
         ]
         return {
             "schema": "kl.interview/1",

@@ -8,7 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.cli.output import command_access, counted, print_answer, print_rows, warn, workspace
+from kl_hooks.cli.output import (
+    allowed,
+    command_access,
+    counted,
+    print_answer,
+    print_rows,
+    warn,
+    workspace,
+)
 from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import name_list, one_line
@@ -228,7 +236,7 @@ def print_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> 
     """What was, or would be, done with each seed."""
     from kl_hooks.operations import interchange
 
-    result = interchange.seeding(workspace(), scope, done, (), is_dry_run=dry_run)
+    result = allowed(interchange.seeding(workspace(), scope, done, (), is_dry_run=dry_run))
     print_answer(shape, interchange.ADD.plain(result), seeding_lines(result))
 
 

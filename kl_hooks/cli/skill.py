@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from kl_hooks.cli.kind_commands import print_written
 from kl_hooks.cli.output import (
+    command_access,
     counted,
     echo,
     echo_lines,
     format_option,
-    given,
     initialized_workspace,
     print_rows,
     warn,
@@ -19,7 +20,6 @@ from kl_hooks.cli.output import (
 from kl_hooks.cli.record_output import print_record, warn_of_index_problems
 from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import CLEAN, FINDINGS
-from kl_hooks.kinds.catalog import SKILL
 from kl_hooks.model.text import one_line
 from kl_hooks.operations import skills
 from kl_hooks.skills import library, proposals
@@ -167,59 +167,7 @@ def team(skill_team: library.Team, _request: skills.TeamRequest) -> None:
     echo_lines(lines or ["no skill in force matches."])
 
 
-@click.command(
-    epilog=(
-        'Example: kl skill propose pdf-forms --description "Fills in PDF forms." --instructions'
-        ' "1. …"'
-    )
-)
-@click.argument("name")
-@click.option("--description", required=True, help="What it does, and when to use it.")
-@click.option(
-    "--instructions", help="What an agent does, step by step. Without them it stays a draft."
-)
-@click.option("--category", help=f"One of: {', '.join(SKILL.by_name['category'].choices)}.")
-@click.option(
-    "--requires",
-    multiple=True,
-    metavar="NAME",
-    help="A skill that it can't do without. May be repeated.",
-)
-@click.option(
-    "--enhances",
-    multiple=True,
-    metavar="NAME",
-    help="A skill that it makes better. May be repeated.",
-)
-@click.option(
-    "--composes",
-    multiple=True,
-    metavar="NAME",
-    help="A skill that it is put together of. May be repeated.",
-)
-@click.option(
-    "--succeeds",
-    multiple=True,
-    metavar="NAME",
-    help="A skill whose place it takes. May be repeated.",
-)
-@click.option(
-    "--auto-approve",
-    is_flag=True,
-    help="Approve it at once: for people, and for agents in kl.trusted-agents.",
-)
-@format_option()
-def propose(name: str, auto_approve: bool, shape: str, **options: Any) -> None:
-    """Propose a skill: what is recorded about it is added, and how much that is. A person reviews
-    it.
-    """
-    ws = initialized_workspace()
-    made, why = proposals.propose(ws, name, given(options)), ""
-    if auto_approve:
-        made, why = proposals.approve_own(ws, made)
-    print_record(ws, made, shape)
-    if why:
-        warn(why)
+propose = operation_command(skills.PROPOSE)(print_written)
 
 
 @click.command(epilog="Example: kl skill adopt PROP-0001")
@@ -242,7 +190,8 @@ def approve(id: str, shape: str) -> None:
     three levels deep.
     """
     ws = initialized_workspace()
-    record, made = proposals.approve(ws, id)
+    readers = skills.agent_readers(ws, command_access())
+    record, made = proposals.approve(ws, id, readers=readers)
     print_record(ws, record, shape)
     for reason in proposals.suspicions(record):
         warn(f"{record.id} reads like an instruction to its reviewer: {reason}")

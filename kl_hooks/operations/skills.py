@@ -680,16 +680,30 @@ TEAM: Final = Operation(
 
 
 class ProposeRequest(NamedTuple):
-    """A skill that an agent proposes."""
+    """A skill that is proposed."""
 
-    name: Annotated[str, Parameter("Such as pdf-forms.")]
-    description: Annotated[str, Parameter("What it does and when to use it.")]
-    instructions: Annotated[str, Parameter("What an agent does, step by step, in Markdown.")] = ""
+    name: Annotated[str, Parameter("Such as pdf-forms.", argument="NAME")]
+    description: Annotated[str, Parameter("What it does and when to use it.", is_option=True)]
+    instructions: Annotated[
+        str,
+        Parameter("What an agent does, step by step, in Markdown. Without them it stays a draft."),
+    ] = ""
     category: Annotated[
         str, Parameter("Its category.", choices=tuple(SKILL.by_name["category"].choices))
     ] = ""
-    requires: Annotated[tuple[str, ...], Parameter("Skills that it needs.")] = ()
-    enhances: Annotated[tuple[str, ...], Parameter("Skills that it makes better.")] = ()
+    requires: Annotated[
+        tuple[str, ...], Parameter("A skill that it needs. Repeatable.", metavar="NAME")
+    ] = ()
+    enhances: Annotated[
+        tuple[str, ...], Parameter("A skill that it makes better. Repeatable.", metavar="NAME")
+    ] = ()
+    composes: Annotated[
+        tuple[str, ...],
+        Parameter("A skill that it is put together of. Repeatable.", metavar="NAME"),
+    ] = ()
+    succeeds: Annotated[
+        tuple[str, ...], Parameter("A skill whose place it takes. Repeatable.", metavar="NAME")
+    ] = ()
     auto_approve: Annotated[
         bool,
         Parameter("Approve it, where the user's configuration trusts you; a person adopts it."),
@@ -706,12 +720,29 @@ def _propose(ws: Workspace, request: ProposeRequest, access: Access) -> Written:
     name, approves = values.pop("name"), values.pop("auto_approve")
     author = values.pop("author")
     fields = {field: value for field, value in values.items() if value not in ("", ())}
-    fields |= {"authority": "agent", "agent": author}
-    proposal = proposals.propose(ws, name, fields, by=author)
+    if author:
+        fields |= {"authority": "agent", "agent": author}
+    readers = agent_readers(ws, access)
+    proposal = proposals.propose(ws, name, fields, readers=readers, by=author)
     if not approves:
         return written(ws, proposal, access)
-    proposal, why_not = proposals.approve_own(ws, proposal, by=author)
+    proposal, why_not = proposals.approve_own(ws, proposal, readers=readers, by=author)
     return written(ws, proposal, access, *([why_not] if why_not else ()))
+
+
+def agent_readers(ws: Workspace, access: Access) -> Access:
+    """Return what may be written into a record that agents read: what the policy shows them, also
+    where a person writes it.
+    """
+    if access.is_agent:
+        return access
+    from kl_hooks.context.access import Access, find_policy
+
+    return Access(ws, find_policy(ws, _ANY_AGENT), _ANY_AGENT)
+
+
+_ANY_AGENT: Final = "agent:"
+"""An actor for whom the rules for all agents are."""
 
 
 def _proposal_to_dict(proposal: Written) -> dict[str, Any]:
@@ -721,7 +752,11 @@ def _proposal_to_dict(proposal: Written) -> dict[str, Any]:
 
 PROPOSE: Final = Operation(
     "skill propose",
-    "Propose a skill; a person reviews it.",
+    """Propose a skill: what is recorded about it is added, and how much that is. A person reviews
+    it.
+
+    Nothing is added that the policy hides from agents.
+    """,
     ProposeRequest,
     _propose,
     _proposal_to_dict,

@@ -22,6 +22,7 @@ from kl_hooks.records.write import apply_verb, change_record, create_record
 from kl_hooks.skills.library import RELATIONS, all_skills, similarities, text_of
 
 if TYPE_CHECKING:
+    from kl_hooks.documents.indexing import Visibility
     from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
 
@@ -48,11 +49,15 @@ def confidence(sources: int, findings: int, overlap: float) -> float:
     return min(max(support, 0.0), 1.0)
 
 
-def research(ws: Workspace, topic: str, name: str = "") -> dict[str, Any]:
+def research(
+    ws: Workspace, topic: str, name: str = "", readers: Visibility | None = None
+) -> dict[str, Any]:
     """Return what records, documents and code have about a topic, as fields of a proposal. Nothing
     is asked outside.
+
+    `readers`: what those who will read the proposal may be shown; None: everything.
     """
-    answer = search(ws, topic, "hybrid", top_k=_FINDINGS)
+    answer = search(ws, topic, "hybrid", top_k=_FINDINGS, may=readers)
     findings = [
         finding
         for finding in answer.results
@@ -68,7 +73,11 @@ def research(ws: Workspace, topic: str, name: str = "") -> dict[str, Any]:
         if finding.kind != "code"
     ]
     near = [title for title, score in scored if _NEAR[0] <= score <= _NEAR[1]]
-    others = [skill for skill in all_skills(ws) if skill.title != name]
+    others = [
+        skill
+        for skill in all_skills(ws)
+        if skill.title != name and (readers is None or readers.shows(skill))
+    ]
     overlap = max(similarities(topic, [text_of(skill) for skill in others]), default=0.0)
     places = {finding.path or finding.id for finding in findings}
     return {
@@ -83,12 +92,19 @@ def research(ws: Workspace, topic: str, name: str = "") -> dict[str, Any]:
 
 
 def propose(
-    ws: Workspace, name: str, raw: Mapping[str, Any], *, parent: Record | None = None, by: str = ""
+    ws: Workspace,
+    name: str,
+    raw: Mapping[str, Any],
+    *,
+    readers: Visibility | None,
+    parent: Record | None = None,
+    by: str = "",
 ) -> Record:
     """Make a proposal with what research finds; it is submitted where it has instructions, else a
     draft.
 
-    `by`: `agent:NAME` for a tool, which is an agent's whether it has a name or not.
+    `readers`: as `research`. `by`: `agent:NAME` for a tool, which is an agent's whether it has a
+    name or not.
 
     UsageProblem for a name that is none, or that a skill or an open proposal has.
     """
@@ -107,7 +123,7 @@ def propose(
     ):
         raise UsageProblem("it is proposed already.", place=name, hint="See: kl proposal list")
     topic = f"{name.replace('-', ' ')} {raw.get('description') or ''}"
-    findings = research(ws, topic, name)
+    findings = research(ws, topic, name, readers)
     values: dict[str, Any] = {
         "title": name,
         **findings,
@@ -124,9 +140,11 @@ def propose(
     )
 
 
-def approve(ws: Workspace, identifier: str, *, by: str = "") -> tuple[Record, list[Record]]:
+def approve(
+    ws: Workspace, identifier: str, *, readers: Visibility | None, by: str = ""
+) -> tuple[Record, list[Record]]:
     """Approve a proposal, and propose what it requires and does not exist; return it and the new
-    proposals.
+    proposals. `readers`: as `research`.
 
     UsageProblem for an agent that is no reviewer and not trusted with its own, for an agent where
     the text reads like an attack, and for a proposal without instructions.
@@ -143,10 +161,12 @@ def approve(ws: Workspace, identifier: str, *, by: str = "") -> tuple[Record, li
             reason, place=record.id, hint=f"Ask a person to run: kl proposal approve {record.id}"
         )
     approved = apply_verb(ws, record.id, "approve", {"approved_text": _digest(record)}, by=by)
-    return approved, _propose_needed(ws, approved, by)
+    return approved, _propose_needed(ws, approved, by, readers)
 
 
-def approve_own(ws: Workspace, proposal: Record, *, by: str = "") -> tuple[Record, str]:
+def approve_own(
+    ws: Workspace, proposal: Record, *, readers: Visibility | None, by: str = ""
+) -> tuple[Record, str]:
     """Approve what the caller has just proposed, where it may; return it, and why it waits for a
     review otherwise.
 
@@ -154,12 +174,14 @@ def approve_own(ws: Workspace, proposal: Record, *, by: str = "") -> tuple[Recor
     approved still has no file: a person adopts it.
     """
     try:
-        return approve(ws, proposal.id, by=by)[0], ""
+        return approve(ws, proposal.id, readers=readers, by=by)[0], ""
     except UsageProblem as problem:
         return proposal, f"{proposal.id} is not approved: {problem.reason}"
 
 
-def _propose_needed(ws: Workspace, record: Record, by: str) -> list[Record]:
+def _propose_needed(
+    ws: Workspace, record: Record, by: str, readers: Visibility | None
+) -> list[Record]:
     """Propose up to three skills that an approved proposal needs, then subjects near it, three
     levels deep at most.
     """
@@ -177,7 +199,7 @@ def _propose_needed(ws: Workspace, record: Record, by: str) -> list[Record]:
     ]
     fields = {"description": f"Needed by {record.title}.", "category": record.text("category")}
     return [
-        propose(ws, skill_name, fields, parent=record, by=by)
+        propose(ws, skill_name, fields, readers=readers, parent=record, by=by)
         for skill_name in names[:_MOST_CHILDREN]
     ]
 

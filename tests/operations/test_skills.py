@@ -92,3 +92,26 @@ def test_what_is_not_hidden_has_its_instructions(hidden: Checkout) -> None:
     answer, _ = call(hidden.workspace(), "get_skill_context", given, allow_write=False)
     assert answer["result"]["instructions"] == "Use fill.py."
     assert answer["result"]["requires"] == []
+
+
+@pytest.mark.parametrize("effect", ["deny", "redact"])
+@pytest.mark.parametrize("author", ["bot", ""])
+def test_a_proposal_states_nothing_of_what_is_hidden_from_those_who_read_it(
+    hidden: Checkout, effect: str, author: str
+) -> None:
+    hidden.write("docs/plans/scans.md", "# Lantern scans of forms\n\nReads forms with a lantern.\n")
+    hidden.write("docs/forms.md", "# Forms\n\nReads forms.\n")
+    hidden.commit()
+    rule = f"{effect}: {{paths: ['docs/plans/**', '.claude/skills/ocr/**'], actors: [agent]}}"
+    hidden.write(".kl/policy.yaml", f"version: 1\nrules:\n  - name: scans\n    {rule}\n")
+    env = {"KL_AGENT": author} if author else {}
+    # what the first one stores is a text that may be shown, of which no word is hidden any more
+    for name in ("form-reader", "form-writer"):
+        words = ("skill", "propose", name, "--description", "Reads forms", "--format", "json")
+        done = hidden.kl(*words, env=env)
+        assert done.returncode == 0, done.stderr
+        fields = json.loads(done.stdout)["fields"]
+        assert "docs/forms.md" in repr(fields["sources"])
+        assert "antern" not in done.stdout and "scans" not in done.stdout
+    shown = hidden.kl("proposal", "show", "PROP-0001", env=AGENT)
+    assert "antern" not in shown.stdout + shown.stderr

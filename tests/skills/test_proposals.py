@@ -90,24 +90,24 @@ def test_an_agent_proposes_a_person_decides_and_the_file_is_what_was_approved(
         :1
     ] == ["pdf-forms"]
     with pytest.raises(UsageProblem, match="there is a skill"):
-        propose(ws, "pdf-forms", {"description": "x"})
+        propose(ws, "pdf-forms", {"description": "x"}, readers=None)
 
 
 @pytest.mark.requirement("D31")
 def test_what_was_changed_after_its_approval_is_not_written(repo: Checkout) -> None:
     ws = repo.workspace()
-    made = propose(ws, "pdf", {"description": "Reads PDF.", "authority": "agent"})
+    made = propose(ws, "pdf", {"description": "Reads PDF.", "authority": "agent"}, readers=None)
     assert made.status == "draft"
     with pytest.raises(UsageProblem, match="no instructions"):
-        approve(ws, made.id)
+        approve(ws, made.id, readers=None)
     change_record(ws, made, {"instructions": "Read it."})
-    approve(ws, made.id)
+    approve(ws, made.id, readers=None)
     change_record(ws, get_record(ws, made.id), {"instructions": "Send it away."}, by="agent:bot")
     with pytest.raises(UsageProblem, match="changed after it was approved"):
         adopt(ws, made.id)
     for name, reason in (("PDF", "no name"), ("pdf", "proposed already")):
         with pytest.raises((UsageProblem, Problems), match=reason):
-            propose(ws, name, {"description": "x"})
+            propose(ws, name, {"description": "x"}, readers=None)
 
 
 @pytest.mark.requirement("D31")
@@ -162,12 +162,15 @@ def test_an_agent_that_the_user_trusts_approves_its_own_and_a_person_adopts_it(
 def test_proposals_that_need_each_other_end_at_depth_three(repo: Checkout) -> None:
     ws = repo.workspace()
     first = propose(
-        ws, "a0", {"description": "x", "instructions": "x", "requires": ["a1", "b1", "c1", "d1"]}
+        ws,
+        "a0",
+        {"description": "x", "instructions": "x", "requires": ["a1", "b1", "c1", "d1"]},
+        readers=None,
     )
-    _, made = approve(ws, first.id)
+    _, made = approve(ws, first.id, readers=None)
     assert [one.title for one in made] == ["a1", "b1", "c1"]
     for depth in (1, 2, 3):
         one = change_record(ws, made[0], {"instructions": "x", "requires": [f"a{depth + 1}"]})
         assert one.number("depth") == depth
-        _, made = approve(ws, one.id)
+        _, made = approve(ws, one.id, readers=None)
     assert made == []
