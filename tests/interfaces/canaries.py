@@ -16,8 +16,9 @@ from kl_hooks.errors import KlError
 from kl_hooks.evidence.assertions import add_claim
 from kl_hooks.evidence.claims import all_claims
 from kl_hooks.model.kind import Field, Kind
-from kl_hooks.records.query import get_record
+from kl_hooks.records.query import RecordFilter, get_record, list_records
 from kl_hooks.records.write import apply_verb, create_record
+from tests.pytest_kl.recorded import run_pytest
 from tests.support import Checkout
 
 AGENT = {"KL_AGENT": "bot"}
@@ -48,6 +49,10 @@ class Canaries:
     repo: Checkout
     ids: dict[str, str] = field(default_factory=dict)
     """Kind → the ID of its hidden record; `claim`, `page` and `package` too."""
+    open_ids: dict[str, str] = field(default_factory=dict)
+    """Kind → the ID of a record that an agent may read, and change where it may make one; `claim`, `run`,
+    `snapshot` and `old skill` too.
+    """
     places: dict[str, str] = field(default_factory=dict)
     """Canary → kind and field."""
     effect: str = ""
@@ -74,6 +79,33 @@ class Canaries:
         """Return the value of a field of a hidden record."""
         return get_record(self.repo.workspace(), self.ids[kind]).text(name)
 
+    def number(self) -> int:
+        """Return a number that nothing else has."""
+        return next(self._numbers)
+
+    def hidden_record(self, kind: str) -> str:
+        """Make one more hidden record; return its ID."""
+        before = self.ids[kind]
+        _create(self, self.repo.workspace().kinds[kind])
+        identifier, self.ids[kind] = self.ids[kind], before
+        return identifier
+
+    def open_value(self, kind: str, name: str) -> str:
+        """Return the value of a field of a record that may be seen."""
+        return get_record(self.repo.workspace(), self.open_ids[kind]).text(name)
+
+    def open_record(self, kind: str, status: str = "") -> str:
+        """Make a record that an agent may read, and that names the hidden one; return its ID."""
+        ws = self.repo.workspace()
+        values: dict[str, Any] = plain_values(ws.kinds[kind])
+        # the ID of some kinds is a digest of these
+        text = f"Plain {self.number()}"
+        values |= dict.fromkeys(("title", *ws.kinds[kind].identity), text)
+        values |= {"instructions": "Plain text"} if kind == "proposal" else {}
+        values |= {"status": status} if status else {}
+        values |= {"related": [self.ids[kind]]} if kind in self.ids else {}
+        return create_record(ws, ws.kinds[kind], values, by="" if status else "agent:bot").id
+
     def hide(self, effect: str) -> None:
         """Write the policy: `deny` or `redact`; empty: none."""
         path = self.repo.root / ".kl/policy.yaml"
@@ -82,6 +114,21 @@ class Canaries:
         if effect:
             text = POLICY.format(effect=effect, tag=TAG, folder=FOLDER, pages=PAGES)
             path.write_text(text, "utf-8")
+
+
+def plain_values(kind: Kind) -> dict[str, Any]:
+    """Return a value for each field that a record of a kind needs."""
+    return {one.name: _plain_value(one) for one in kind.all_fields if one.required}
+
+
+def _plain_value(one: Field) -> Any:
+    if one.choices:
+        return one.choices[0]
+    by_type: dict[str, Any] = {"number": one.least, "flag": True, "map": {"plain": "Plain text"}}
+    if one.type in by_type:
+        return by_type[one.type]
+    text = one.example or "plain"
+    return [text] if one.type in ("lines", "words", "ids") else text
 
 
 def _sentence(canaries: Canaries, kind: str, name: str) -> str:
@@ -151,10 +198,81 @@ def _write_files(canaries: Canaries) -> None:
     canaries.ids["page"] = f"{PAGES}plans.md"
 
 
+_OPEN_FILES = {
+    ".kl/architecture.yaml": """version: 1
+layers:
+  - {name: shop, paths: [src/], may_depend_on: []}
+  - {name: tools, paths: [tools/], may_depend_on: []}
+  - {name: plans, paths: [veiled/], may_depend_on: []}
+""",
+    ".importlinter": """[importlinter]
+root_package = src
+[importlinter:contract:shop]
+name = shop
+type = forbidden
+source_modules = src.shop
+forbidden_modules = src.store
+""",
+    "src/__init__.py": "",
+    "tools/__init__.py": "",
+    "tools/first.py": "from src.shop import total\n\nFIRST = total()\n",
+    "tools/second.py": "from src.shop import total\n\nSECOND = total()\n",
+    "tests/test_shop.py": "from src.shop import total\n\n\ndef test_total() -> None:\n"
+    "    assert total() == 1\n",
+    "docs/open.md": f"# Open\n\nSee [the plans](veiled/plans.md) and [[ADR-0001]].\n\n{WORDS}\n",
+    "docs/adr/0001-plain.md": "# Plain\n\n## Status\n\nAccepted\n\n## Context\n\nPlain.\n\n"
+    "## Decision\n\nPlain.\n\n## Consequences\n\nPlain.\n",
+    **{
+        f".claude/skills/{name}/SKILL.md": f"---\nname: {name}\ndescription: Reads plain text."
+        " Use it for plain files.\n---\n\n# Plain\n\nRead it.\n"
+        for name in ("plain-skill", "old-skill")
+    },
+    "facts.json": '[{"title": "Plain", "text": "Plain text"}]\n',
+    "memories.json": '[{"pattern": "Plain text is read", "category": "pattern"}]\n',
+    "junit.xml": '<testsuite name="plain" tests="1"><testcase classname="plain" name="test_plain"/>'
+    "</testsuite>\n",
+    "transcript.jsonl": '{"role": "user", "content": "Plain text"}\n',
+}
+"""What may be seen, and what commands read."""
+
+
+def _add_open_records(canaries: Canaries) -> None:
+    """Make what an agent may read: of each kind a record, which names the hidden one."""
+    repo = canaries.repo
+    for name, kind in repo.workspace().kinds.items():
+        if name != "document" and not kind.folders:
+            canaries.open_ids[name] = canaries.open_record(name)
+    ws = repo.workspace()
+    done = repo.kl("document", "add", "docs/open.md", "--format", "json", env=AGENT)
+    assert done.returncode == 0, done.stderr
+    canaries.open_ids["document"] = re.findall(r"DOC-[0-9a-f]+", done.stdout)[0]
+    skills = list_records(ws, RecordFilter(("skill",)))
+    skill_ids = {one.title: one.id for one in skills}
+    canaries.open_ids["skill"] = skill_ids["plain-skill"]
+    assert repo.kl("skill", "deprecate", skill_ids["old-skill"]).returncode == 0
+    canaries.open_ids["old skill"] = skill_ids["old-skill"]
+    canaries.open_ids["claim"] = add_claim(ws, "It is plain", "file:src/shop.py", None).id
+    for words in (
+        ("pool", "create", "plain", "--public"),
+        ("memory", "context", "create", "plain"),
+        ("memory", "context", "write", "plain", "plain", "Plain text"),
+        ("remember", "plain", "Plain text"),
+    ):
+        done = repo.kl(*words, env=AGENT)
+        assert done.returncode == 0, (words, done.stderr)
+    done = repo.kl("memory", "context", "snapshot", "plain", "--format", "json", env=AGENT)
+    canaries.open_ids["snapshot"] = json.loads(done.stdout)["id"]
+    run_pytest(repo.root)
+    runs = json.loads(repo.kl("evidence", "list", "--format", "json").stdout)
+    canaries.open_ids["run"] = runs["receipts"][0]["id"]
+
+
 def plant(repo: Checkout) -> Canaries:
-    """Fill a repository with hidden knowledge; what may be seen of it is one decision and a file."""
+    """Fill a repository with hidden knowledge, and with some of each kind that may be seen."""
     canaries = Canaries(repo)
     assert repo.kl("init", "--yes").returncode == 0
+    for path, text in _OPEN_FILES.items():
+        repo.write(path, text)
     _write_files(canaries)
     ws = repo.workspace()
     for kind in ws.kinds.values():
@@ -169,7 +287,11 @@ def plant(repo: Checkout) -> Canaries:
     proposal = ("--rationale", _sentence(canaries, "proposed change", "text"))
     done = repo.kl("decision", "edit", canaries.ids["decision"], *proposal, env=AGENT)
     assert done.returncode == 0, done.stderr
+    _add_open_records(canaries)
     repo.commit(f"add the {WORDS}")
+    origin = repo.root.parent / "origin.git"
+    repo.git("clone", "-q", "--bare", str(repo.root), str(origin))
+    repo.git("remote", "add", "origin", str(origin))
     built = repo.kl("context", WORDS, "--format", "json")
     canaries.ids["package"] = json.loads(built.stdout)["package_id"]
     return canaries

@@ -6,8 +6,10 @@ an argument which nothing here knows is a failure: who adds one states how it is
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,12 +17,15 @@ import click
 
 from kl_hooks.api import Knowledge
 from kl_hooks.cli.main import kl
+from kl_hooks.errors import CLEAN, FINDINGS, USAGE_ERROR
+from kl_hooks.model.kind import Kind
+from kl_hooks.records.query import get_record
 from kl_hooks.tools.agent_adapters import AGENTS
 from kl_hooks.tools.call import catalogue
 from kl_hooks.tools.http_server import ROUTES
 from kl_hooks.tools.tool import Tool
 from kl_hooks.workspace import Workspace
-from tests.interfaces.canaries import FOLDER, PAGES, WORDS, Canaries
+from tests.interfaces.canaries import AGENT, FOLDER, PAGES, WORDS, Canaries, plain_values
 
 HIDDEN_FILE, SHOWN_FILE = f"{FOLDER}secret.py", "src/shop.py"
 _VALUES = {
@@ -53,20 +58,81 @@ _VALUES = {
 """Argument or required option → what is given for it, where no case below has more."""
 OUTPUT, OUTPUT_FILE = "--output", "answer.out"
 """The option of commands that write their answer to a file, and the file."""
+OUTPUT_FILES = {"decision export": "answer"}
+"""Command → where it writes, for one that writes a folder."""
+INPUT = {"finding add": json.dumps({"tool_name": "Read", "tool_input": {"file_path": SHOWN_FILE}})}
+"""Command → what it reads from stdin."""
+_OF_KIND = ("new", "edit", "show", "history", "delete")
 _SERVERS = {"mcp": "its tools and resources", "serve": "its routes"}
 """Commands that stay → what of them is called instead."""
 
 
-_LAST = ("delete", "remove", "clear", "merge", "gc", "mv", "renumber", "uninstall", "migrate")
+_LAST = (
+    *(
+        "delete",
+        "remove",
+        "clear",
+        "merge",
+        "gc",
+        "mv",
+        "renumber",
+        "uninstall",
+        "migrate",
+        "prune",
+    ),
+    *("archive", "close", "undo"),
+)
 """Commands that delete something: they are called after the others."""
+Arguments = tuple[str, ...] | Callable[[], tuple[str, ...]]
+"""Of a call; a function makes first what the call takes away."""
+FINDING = frozenset(
+    ("arch check", "arch fix", "arch mv", "document refresh", "knowledge check", "skill check")
+)
+"""Commands that end with 1 where they find something; all others end with 0."""
+PERSONAL = frozenset(
+    (
+        *("decision accept", "decision deprecate", "decision reject", "evidence accept"),
+        "graph merge",
+        *("knowledge accept", "knowledge reject"),
+        *("knowledge clear", "memory approve", "memory disprove", "memory reject"),
+        *(
+            f"{kind} {verb}"
+            for kind in ("fact", "feature", "gate", "guide", "mode", "objective", "role")
+            for verb in ("accept", "reject")
+        ),
+        *("proposal approve", "proposal reject", "proposal review"),
+        *("skill activate", "skill adopt", "skill archive", "skill delete", "skill deprecate"),
+        *("skill new", "skill promote"),
+        *("store grant", "store migrate", "store upgrade", "store use"),
+        *("trust add", "trust remove", "trust revoke"),
+    )
+)
+"""Commands that are refused to agents."""
+DENIED = re.compile(
+    r"\.kl/policy\.yaml denies it to you|(withheld|veiled/secret\.py): no matches|is no document\."
+)
+REFUSED = re.compile(
+    r"(is|are|so delete is) for (people|a person)|only a person (accepts|decides)|is not an agent's to"
+)
+"""What a refusal by the policy states, and one by permissions."""
 
 
 class Call(NamedTuple):
-    """One call of a command."""
+    """One call of a command, by an agent."""
 
     interface: str
     argv: tuple[str, ...]
     input: str = ""
+
+    def outcome(self, exit_code: int, notes: str) -> str:
+        """Return how the call ended: `ran`, `denied`, `refused`, or what is wrong with it."""
+        if exit_code == CLEAN or (exit_code == FINDINGS and self.interface in FINDING):
+            return "ran"
+        if exit_code == USAGE_ERROR and DENIED.search(notes):
+            return "denied"
+        if exit_code == USAGE_ERROR and REFUSED.search(notes):
+            return "refused"
+        return f"kl {' '.join(self.argv)}: exit code {exit_code}: {notes.strip()}"
 
 
 def leaves(
@@ -93,72 +159,163 @@ def every_command(root: Path) -> list[tuple[tuple[str, ...], click.Command]]:
         return list(leaves(kl, (), context))
 
 
-def _cases(canaries: Canaries) -> Mapping[str, list[tuple[str, ...]]]:
+def _cases(canaries: Canaries) -> Mapping[str, list[Arguments]]:
     """Return command → arguments, for those that show more with others than the usual ones."""
-    ids = canaries.ids
-    records = [name for kind, name in ids.items() if kind not in ("claim", "page", "package")]
-    node = f"file:{HIDDEN_FILE}"
-    graph = [(node,), (f"adr:{ids['decision']}",), (HIDDEN_FILE,)]
-    pages = [(f"{PAGES}plans.md",), (ids["decision"],), (".kl/README.md",)]
+    ids, open_ids = canaries.ids, canaries.open_ids
+    numbers, importers = itertools.count(1), itertools.cycle(("tools.first", "tools.second"))
+    records = [*ids_of_records(ids), *ids_of_records(open_ids)]
+    node, shown_node = f"file:{HIDDEN_FILE}", f"file:{SHOWN_FILE}"
+    graph = [(node,), (f"adr:{ids['decision']}",), (HIDDEN_FILE,), (shown_node,)]
+    graph += [(f"adr:{open_ids['decision']}",)]
+    pages = [(f"{PAGES}plans.md",), (ids["decision"],), (open_ids["decision"],), ("docs/open.md",)]
+    decisions = [(ids["decision"],), (open_ids["decision"],)]
+    claims = [(ids["claim"],), (open_ids["claim"],)]
+    test = ("tests/test_shop.py::test_total",)
+    new = canaries.open_record
+
+    def unused(*words: str) -> Callable[[], tuple[str, ...]]:
+        """Arguments with a name that no other call has."""
+        return lambda: (f"plain-{next(numbers)}", *words)
+
+    def after(*words: str) -> Callable[[], tuple[str, ...]]:
+        """The last word, after this command."""
+
+        def argument() -> tuple[str, ...]:
+            assert canaries.repo.kl(*words, env=AGENT).returncode == 0
+            return (words[-1],)
+
+        return argument
+
+    def open_context() -> tuple[str, ...]:
+        return after("memory", "context", "create", f"plain-{next(numbers)}")()
+
+    def open_pool() -> tuple[str, ...]:
+        return after("pool", "create", f"plain-{next(numbers)}")()
+
+    def new_document() -> tuple[str, ...]:
+        path = f"docs/plain-{next(numbers)}.md"
+        canaries.repo.write(path, f"# {path}\n")
+        added = canaries.repo.kl("document", "add", path, "--format", "json", env=AGENT)
+        return (re.findall(r"DOC-[0-9a-f]+", added.stdout)[0],)
+
+    def decision_file() -> tuple[str, ...]:
+        ws = canaries.repo.workspace()
+        return (get_record(ws, new("decision")).path,)
+
+    def hidden_decision_file() -> tuple[str, ...]:
+        return (get_record(canaries.repo.workspace(), canaries.hidden_record("decision")).path,)
+
     return {
-        "claim show": [(ids["claim"],)],
-        "claim confirm": [(ids["claim"],)],
-        "claim add": [("Plain text", "--about", f"file:{HIDDEN_FILE}")],
-        "claim list": [(), ("--about", f"file:{HIDDEN_FILE}")],
+        "claim show": [*claims],
+        "claim confirm": [*claims],
+        "claim add": [("Plain text", "--about", node), ("Plain text", "--about", shown_node)],
+        "claim list": [(), ("--about", node)],
         "context show": [(ids["package"],)],
-        "context why": [(ids["package"], ids["memory"])],
-        "context replay": [(ids["package"],)],
+        "context why": [(one["decision"], ids["package"]) for one in (ids, open_ids)],
+        "context replay": [()],
         "context TASK": [(WORDS, "--explain"), (WORDS, "--budget", "20000")],
         "context critical": [(), ("--top", "50")],
-        "knowledge show": [(one,) for one in records],
-        "knowledge accept": [(ids["decision"],), (ids["fact"],)],
-        "knowledge reject": [(ids["decision"],), (ids["fact"],)],
+        "knowledge show": [*((one,) for one in records), (f"claim:{open_ids['claim']}",)],
+        "knowledge accept": [(ids["decision"],), (ids["fact"],), (open_ids["fact"],)],
+        "knowledge reject": [(ids["decision"],), (ids["fact"],), (open_ids["fact"],)],
         **{f"knowledge {one}": pages for one in ("links", "backlinks", "mentions", "related")},
-        "knowledge registry": [(), (ids["decision"],)],
-        "knowledge verify": [(), (ids["decision"],)],
-        "knowledge export": [(), *(("--kind", one) for one in ("fact", "outcome", "turn"))],
-        "knowledge add": [(f"{PAGES}plans.md", "--type", "project-overview")],
-        "knowledge import": [("records.json", "--kind", "fact")],
-        "decision export": [(), (ids["decision"],)],
-        "decision supersede": [(ids["decision"], "ADR-9999")],
-        "decision renumber": [(f".kl/knowledge/decisions/{ids['decision']}.md",)],
+        "knowledge registry": [(), ("kinds", "skills")],
+        "knowledge verify": [(), *decisions],
+        "knowledge export": [("--kind", one) for one in ("fact", "outcome", "turn", "decision")],
+        "knowledge add": [
+            (f"{PAGES}plans.md", "--type", "project-overview"),
+            ("docs/open.md", "--type", "project-overview"),
+        ],
+        "knowledge import": [("facts.json", "--kind", "fact")],
+        "decision export": [("--force", *one) for one in ((), *decisions)],
+        "decision supersede": [
+            (ids["decision"], open_ids["decision"]),
+            lambda: (new("decision"), new("decision")),
+        ],
+        "decision renumber": [
+            hidden_decision_file,
+            decision_file,
+        ],
         "decision record": [("--question", "Which one?", "--answer", "Plain text")],
-        **{f"graph {one}": graph for one in ("show", "refs", "callers", "dependents", "neighbors")},
+        "decision import": [
+            *((one, "--format", "auto") for one in (f"{PAGES}plans.md", "docs/adr/0001-plain.md")),
+            ("docs/adr/0001-plain.md", "--format", "madr", "--json"),
+        ],
+        **{f"graph {one}": graph for one in ("show", "refs", "callers", "dependents")},
+        "graph neighbors": [(node,), (HIDDEN_FILE,), (shown_node,)],
         "graph search": [(WORDS,), ("secret",)],
-        "graph symbols": [(HIDDEN_FILE,)],
-        "graph path": [(node, f"adr:{ids['decision']}")],
-        "graph merge": [(node, f"file:{SHOWN_FILE}")],
-        "role show": [(ids["role"],)],
+        "graph symbols": [(HIDDEN_FILE,), (SHOWN_FILE,)],
+        "graph path": [
+            (node, f"adr:{ids['decision']}"),
+            (shown_node, "file:tools/first.py"),
+        ],
+        "graph merge": [(ids["memory"], open_ids["memory"]), lambda: (new("fact"), new("fact"))],
+        "role show": [(ids["role"],), (open_ids["role"],)],
         "turn continue": [
             ("--feature", canaries.value("turn", "feature_id")),
             ("--feature", "FEAT-1"),
         ],
         "turn add": [("--feature", ids["feature"], "--summary", "Plain text")],
-        "gate for": [("--type", canaries.value("gate", "task_type")), ("--type", "feature")],
-        "feature detect": [(f"{ids['feature']} {WORDS}",)],
-        "objective link": [(ids["objective"], ids["task"])],
-        "objective status": [(), (ids["objective"],)],
-        "task fulfil": [(ids["task"],)],
+        "gate for": [
+            ("--type", canaries.value("gate", "task_type")),
+            ("--type", canaries.open_value("gate", "task_type")),
+        ],
+        "feature detect": [(f"{ids['feature']} {WORDS}",), (f"{open_ids['feature']} {WORDS}",)],
+        "objective link": [
+            (ids["objective"], ids["task"]),
+            (open_ids["objective"], open_ids["task"]),
+        ],
+        "objective status": [(), (ids["objective"],), (open_ids["objective"],)],
+        "task fulfil": [(ids["task"],), lambda: (new("task"),)],
         **{
-            f"skill {one}": [(canaries.value("skill", "title"),), (ids["skill"],)]
+            f"skill {one}": [(canaries.value("skill", "title"),), (ids["skill"],), ("plain-skill",)]
             for one in ("show", "context", "use", "versions")
         },
-        "skill done": [(ids["skill"],)],
-        "skill propose": [("plain-skill", "--description", WORDS)],
-        "skill adopt": [(ids["proposal"],)],
-        "document show": [(ids["document"],), (f"{PAGES}plans.md",)],
-        "document remove": [(ids["document"],)],
-        "recall": [("plain",), (ids["memory"],), (WORDS, "--search")],
+        "skill done": [after("skill", "use", "plain-skill")],
+        **{f"skill {one}": [(open_ids["old skill"],)] for one in ("activate", "archive")},
+        "skill propose": [unused("--description", WORDS)],
+        "skill adopt": [(ids["proposal"],), (open_ids["proposal"],)],
+        "skill promote": [("plain-skill", "b")],
+        "document show": [(ids["document"],), (f"{PAGES}plans.md",), ("docs/open.md",)],
+        "document add": [(f"{PAGES}plans.md",), ("docs/open.md",)],
+        "document new": [(f"{PAGES}plans.md",), ("docs/open.md",)],
+        "document restore": [after("document", "archive", open_ids["document"])],
+        "document remove": [(ids["document"],), new_document],
+        "document delete": [(ids["document"], "--yes"), lambda: (*new_document(), "--yes")],
+        "knowledge clear": [("--yes",)],
+        "document refresh": [(ids["document"],), (open_ids["document"],)],
+        "finding add": [("--hook",)],
+        "finding import": [("transcript.jsonl",)],
+        "recall": [("plain",), (ids["memory"],), ("plain text", "--search")],
+        "forget": [after("remember", "--ttl", "60", "--", "short", "short")],
+        "memory edit": [(one["memory"], "--title", "Plain") for one in (ids, open_ids)],
+        "memory import": [("memories.json",)],
+        "memory context create": [unused()],
+        "memory context show": [("plain",)],
+        "memory context snapshot": [("plain",)],
         "memory context write": [("plain", "plain", "Plain text")],
-        "memory context restore": [("plain", "plain")],
-        "memory context grant": [("plain", "agent:other")],
+        "memory context restore": [("plain", open_ids["snapshot"])],
+        **{f"memory context {one}": [("plain", "agent:other")] for one in ("grant", "revoke")},
+        "memory context archive": [open_context],
+        "pool create": [unused()],
+        "pool read": [("plain",)],
+        "pool close": [open_pool],
+        **{f"pool {one}": [("plain", "agent:other")] for one in ("grant", "revoke")},
         "pool write": [("plain", "plain", "Plain text")],
-        "memory feedback": [(ids["memory"], "success")],
+        "pool merge": [("plain", '{"plain": 1}')],
+        "memory feedback": [(one["memory"], "positive") for one in (ids, open_ids)],
         "memory inject": [(), (WORDS,)],
         "failure record": [(canaries.value("failure", "approach"),)],
         "help": [("all",)],
         "stats recall": [()],
-        "evidence show": [("HEAD",)],
+        "evidence accept": [("--reason", "because")],
+        "evidence import": [("junit", "junit.xml")],
+        "evidence show": [(open_ids["run"],), test],
+        "proof symbols": [test],
+        "proof tests": [("src.shop.total",)],
+        "proof why": [test],
+        "store grant": [(WORDS, "reader")],
+        "tool": [("--list",), ("knowledge_search", json.dumps({"query": WORDS}))],
         "arch explain": [(SHOWN_FILE,), (HIDDEN_FILE,)],
         "arch fix": [(), ("--dry-run",), (HIDDEN_FILE,)],
         "arch mv": [
@@ -166,8 +323,54 @@ def _cases(canaries: Canaries) -> Mapping[str, list[tuple[str, ...]]]:
             (SHOWN_FILE, "src/store.py", "--dry-run", "--imports"),
             (HIDDEN_FILE, "src/store.py", "--dry-run"),
         ],
-        "arch allow": [(SHOWN_FILE, "os", "--until", "2099-01-01", "--reason", "because")],
+        "arch allow": [
+            lambda: (
+                next(importers),
+                *("src.shop", "--until", "2099-01-01", "--reason", "because"),
+            )
+        ],
     }
+
+
+def ids_of_records(ids: Mapping[str, str]) -> list[str]:
+    """Return those that are IDs of records."""
+    others = ("claim", "page", "package", "run", "snapshot")
+    return [identifier for kind, identifier in ids.items() if kind not in others]
+
+
+def _cases_of_kind(canaries: Canaries, kind: Kind, name: str) -> list[Arguments]:
+    """Return the arguments of a command that every kind has, for a hidden record and an open one."""
+    hidden, shown = canaries.ids[kind.name], canaries.open_ids[kind.name]
+    verb = next((one for one in kind.verbs if one.name == name), None)
+    if name == "new":
+        return [lambda: _new_record(canaries, kind)]
+    if name == "edit":
+        return [(identifier, "--title", "Plain text") for identifier in (hidden, shown)]
+    needs = ("--yes",) if name == "delete" else ()
+    status = ""
+    if verb is not None:
+        needs = tuple(word for field in verb.needs for word in _option(field, "Plain text"))
+        status = verb.of[0] if verb.of else ""
+    # files of skills, and documents, are made in other ways
+    is_fresh = kind.name not in ("skill", "document") and (verb is not None or name == "delete")
+    open_case: Arguments = (shown, *needs)
+    if is_fresh:
+        open_case = lambda: (canaries.open_record(kind.name, status), *needs)  # noqa: E731
+    now = get_record(canaries.repo.workspace(), hidden).status
+    is_applicable = verb is None or not verb.of or now in verb.of
+    return [*([(hidden, *needs)] if is_applicable else []), open_case]
+
+
+def _new_record(canaries: Canaries, kind: Kind) -> tuple[str, ...]:
+    """Return the options of a new record, with an ID that no other has."""
+    unique = f"Plain {canaries.number()}"
+    values = plain_values(kind) | dict.fromkeys(("title", *kind.identity), unique)
+    return tuple(word for pair in values.items() for word in _option(*pair))
+
+
+def _option(name: str, value: Any) -> Iterator[str]:
+    for one in value if isinstance(value, list) else [value]:
+        yield from (f"--{name.replace('_', '-')}", str(one))
 
 
 def calls(canaries: Canaries) -> Iterator[Call]:
@@ -177,24 +380,42 @@ def calls(canaries: Canaries) -> Iterator[Call]:
     names = {" ".join(words) for words, _ in commands}
     assert names >= cases.keys(), cases.keys() - names
     unknown = []
+    kinds = canaries.repo.workspace().kinds
     for words, command in sorted(commands, key=lambda one: one[0][-1] in _LAST):
         interface = " ".join(words)
         if interface in _SERVERS or interface == "agents hook":
             continue
+        kind, is_of_kind = kinds.get(words[0]), words[-1] in _OF_KIND and len(words) == 2
+        given = cases.get(interface, [])
+        if not given and kind and (is_of_kind or words[-1] in {one.name for one in kind.verbs}):
+            given = _cases_of_kind(canaries, kind, words[-1])
         try:
-            given = cases.get(interface) or [_usual(canaries, words, command)]
+            given = given or [_usual(canaries, words, command)]
         except KeyError as missing:
             unknown.append(f"kl {interface}: {missing}")
             continue
-        outputs = list(_outputs(command))
-        head = tuple(word for word in words if word != "TASK")
-        writes_file = any(OUTPUT in option.opts for option in command.params)
-        for argv in given:
-            for chosen in outputs if "--format" not in argv else [()]:
-                yield Call(interface, (*head, *chosen, *argv))
-                if writes_file:
-                    yield Call(interface, (*head, *chosen, OUTPUT, OUTPUT_FILE, *argv))
+        yield from _calls_of(words, command, given)
     assert not unknown, f"say in {__name__} how these are called: {unknown}"
+
+
+def _calls_of(
+    words: tuple[str, ...], command: click.Command, given: list[Arguments]
+) -> Iterator[Call]:
+    """Yield the calls of a command in each form of its output."""
+    interface = " ".join(words)
+    head = tuple(word for word in words if word != "TASK")
+    writes_file = any(OUTPUT in option.opts for option in command.params)
+    outputs = list(_outputs(command))
+    for arguments in given:
+        has_format = not callable(arguments) and "--format" in arguments
+        for chosen in [()] if has_format else outputs:
+            argv = arguments() if callable(arguments) else arguments
+            # `kl context WORD …` is a task where options come before what it is about
+            call = (*head, *argv, *chosen) if words[0] == "context" else (*head, *chosen, *argv)
+            yield Call(interface, call, INPUT.get(interface, ""))
+            if writes_file:
+                file = OUTPUT_FILES.get(interface, OUTPUT_FILE)
+                yield Call(interface, (*head, *chosen, OUTPUT, file, *argv))
 
 
 def _outputs(command: click.Command) -> Iterator[tuple[str, ...]]:

@@ -24,8 +24,17 @@ from kl_hooks import api
 from kl_hooks.tools.agent_adapters import AGENTS
 from kl_hooks.tools.http_server import KnowledgeServer
 from kl_hooks.workspace import Workspace, open_workspace
+from tests.interfaces import commands
 from tests.interfaces.canaries import AGENT, Canaries, plant
-from tests.interfaces.commands import OUTPUT_FILE, api_calls, calls, hook_payloads, routes, tools
+from tests.interfaces.commands import (
+    OUTPUT_FILE,
+    PERSONAL,
+    api_calls,
+    calls,
+    hook_payloads,
+    routes,
+    tools,
+)
 from tests.mcp_client import with_client
 from tests.support import TEMPLATES, Checkout, checkout
 
@@ -68,11 +77,14 @@ def report(leaks: Mapping[str, set[str]]) -> str:
 
 
 def shown_by_commands(canaries: Canaries, environ: Mapping[str, str]) -> dict[str, set[str]]:
-    """Call every command; return interface → fields that it showed."""
-    leaks, interfaces, files = defaultdict[str, set[str]](set), set[str](), set[str]()
+    """Call every command; return interface → fields that it showed. AssertionError for a command that
+    did not run: what fails early shows nothing.
+    """
+    leaks, files = defaultdict[str, set[str]](set), set[str]()
+    outcomes = defaultdict[str, set[str]](set)
     for one in calls(canaries):
         done = canaries.repo.kl(*one.argv, env=environ, input=one.input)
-        interfaces.add(one.interface)
+        outcomes[one.interface].add(one.outcome(done.returncode, done.stderr))
         file = canaries.repo.root / OUTPUT_FILE
         written = ""
         if file.is_file():
@@ -81,7 +93,11 @@ def shown_by_commands(canaries: Canaries, environ: Mapping[str, str]) -> dict[st
             file.unlink()
         if found := canaries.leaks(done.stdout + done.stderr + written, one.argv):
             leaks[one.interface] |= found
-    print(f"{len(interfaces)} interfaces, {len(files)} write files, {len(leaks)} show something")
+    print(f"{len(outcomes)} interfaces, {len(files)} write files, {len(leaks)} show something")
+    wrong = sorted(set().union(*outcomes.values()) - {"ran", "denied", "refused"})
+    assert not wrong, "\n".join(wrong)
+    never = {interface for interface, ends in outcomes.items() if "ran" not in ends}
+    assert never == PERSONAL, f"say in {commands.__name__} what is refused: {never ^ PERSONAL}"
     assert {"context TASK", "knowledge export"} <= files
     return leaks
 
