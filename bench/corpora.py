@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from bench.downloads import archive, sdist
+from bench.downloads import archive, archives, sdist
 
 SDISTS: Final = {
     "Django": (
@@ -70,6 +70,18 @@ def unzipped(name: str, folder: Path) -> Path:
     with zipfile.ZipFile(archive(WHEELS[name], folder, "--only-binary", ":all:")) as packed:
         packed.extractall(folder / "content")
     return folder / "content"
+
+
+def unzipped_wheels(folder: Path) -> dict[str, Path]:
+    """Name → the folder of its content, of all `WHEELS`."""
+    contents = {}
+    for wheel in archives(WHEELS.values(), folder, "--only-binary", ":all:"):
+        name = wheel.name.partition("-")[0]
+        contents[name] = folder / "content" / name
+        with zipfile.ZipFile(wheel) as packed:
+            packed.extractall(contents[name])
+    assert contents.keys() == WHEELS.keys()
+    return contents
 
 
 def library() -> Path:

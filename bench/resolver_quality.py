@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench.corpora import WHEELS, python_files, unzipped
+from bench.corpora import python_files, unzipped_wheels
 from bench.measure import ROOT
 from kl_hooks.code.file_facts import named_facts
 from kl_hooks.code.linker import CONSTRUCTOR, Resolver, used_links
@@ -174,8 +174,8 @@ def every(folder: Path) -> Iterator[Reference]:
     offline.
     """
     rows = table()
-    for package in WHEELS:
-        files = python_files(unzipped(package, folder / package))
+    for package, content in unzipped_wheels(folder).items():
+        files = python_files(content)
         yield from ask(files, [row for row in rows if row["package"] == package])
 
 
