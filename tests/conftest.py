@@ -5,8 +5,11 @@ from __future__ import annotations
 import compileall
 import gc
 import os
+import sys
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -109,18 +112,35 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Without the garbage collector: it took a third of the time that collecting the tests takes,
-    in every worker.
+    in every worker. With bytecode: to rewrite the assertions of a test file takes longer than to
+    run it, and what one worker has rewritten another reads.
     """
     gc.disable()
+    is_without_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, False
     try:
+        _import_share(session.config)
         return (yield)
     finally:
+        sys.dont_write_bytecode = is_without_bytecode
         gc.enable()
         gc.set_threshold(
             20_000
         )  # by default 700 or 2000: a collection looks at thousands of tests that stay anyway
+
+
+def _import_share(config: pytest.Config) -> None:
+    """Import, of all test files, those that are this worker's share; nothing where a part of the
+    tests was asked for. What can't be imported is reported when it is collected.
+    """
+    worker = getattr(config, "workerinput", None)
+    if worker is None or [Path(name).resolve() for name in config.args] != [TESTS]:
+        return
+    files = sorted(TESTS.rglob("test_*.py"))
+    for path in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        with suppress(Exception, pytest.skip.Exception):
+            import_module(".".join(path.relative_to(HERE).with_suffix("").parts))
 
 
 @cache
