@@ -22,13 +22,14 @@ from kl_hooks.cli.output import (
     warn,
 )
 from kl_hooks.cli.request_options import operation_command
-from kl_hooks.model.symbol import split_id
+from kl_hooks.model.symbol import is_test_path, last_name, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.operations import graph as operations
 
 if TYPE_CHECKING:
     from kl_hooks.code.precise.compare import Comparison
     from kl_hooks.code.query.lookup import Answer
+    from kl_hooks.code.query.sites import Site
     from kl_hooks.model.symbol import Link, Symbol
     from kl_hooks.proof.symbol_tests import ExecutedBy
 
@@ -397,13 +398,96 @@ def _print_uses(uses: operations.Uses, request: operations.UsesRequest, *, tests
     _warn_of_more(_print_by_file(lines, request.limit, tests=tests), request.limit)
 
 
+def _print_possible(uses: operations.Uses, *, calls: bool) -> None:
+    """Print the uses that call nothing, and those that the graph could not resolve."""
+    if uses.uncalled:
+        echo(f"not called; used in {counted(len(uses.uncalled), 'place')}:")
+        _print_all_by_file([_link_line(link) for link in uses.shown_uncalled])
+    name = last_name(uses.symbol.id)
+    if uses.shown_possible:
+        what = "call" if calls else "use"
+        echo(f"possible {what}s by name, the receiver's likely type in brackets:")
+        _print_all_by_file([_site_line(site, name) for site in uses.shown_possible])
+
+
+def _print_omitted(uses: operations.Uses, command: str) -> None:
+    """Print how many places are counted and not listed, and the command that lists them; the places
+    that mean something else where all were asked for.
+    """
+    if uses.is_complete:
+        if uses.elsewhere:
+            echo("the same name, but another meaning:")
+            name = last_name(uses.symbol.id)
+            _print_all_by_file([_site_line(site, name) for site in uses.elsewhere])
+        return
+    numbers = [
+        *_cut(uses.uncalled, uses.shown_uncalled, "use"),
+        *_cut(uses.possible, uses.shown_possible, "possible one"),
+    ]
+    if uses.elsewhere:
+        numbers.append(f"{len(uses.elsewhere)} of that name with another meaning")
+    if numbers:
+        echo(f"not listed: {', '.join(numbers)} ({command} --all lists them)")
+
+
+def _cut(places: Sequence[Any], shown: Sequence[Any], noun: str) -> list[str]:
+    more = len(places) - len(shown)
+    if not more:
+        return []
+    of_tests = sum(map(_is_test, places)) - sum(map(_is_test, shown))
+    inside = f", {of_tests} of them in tests" if of_tests else ""
+    return [f"{more} more {noun}{'s' if more > 1 else ''}{inside}"]
+
+
+def _is_test(place: Any) -> bool:
+    return is_test_path(place.path)
+
+
+def _print_all_by_file(lines: Sequence[_Line]) -> None:
+    _print_by_file(lines, len(lines), tests=True)
+
+
+_TYPES: Final = 2
+
+
+def _site_line(site: Site, name: str) -> _Line:
+    """`name`: stays in the text where that must be shortened."""
+    scope = f"  in {site.scope}" if site.scope else ""
+    more = ", …" if len(site.types) > _TYPES else ""
+    types = f"  [{', '.join(site.types[:_TYPES])}{more}]" if site.types else ""
+    width = max(_NARROWEST, _WIDTH - 8 - len(scope) - len(types))
+    kind = "" if site.kind in ("call", "read") else f"{site.kind}: "
+    text = f"{kind}{_around(site.text, site.receiver, name, width - len(kind))}"
+    return _Line(site.path, site.line, f"{text}{scope}{types}")
+
+
+_NARROWEST: Final = 24
+"""Columns of a line's text, however long its scope and types are."""
+
+
+def _around(text: str, receiver: str, name: str, width: int) -> str:
+    """A line of source, shortened so that it begins with the use of a name where it is too long."""
+    if len(text) <= width:
+        return text
+    start = text.find(f"{receiver}.{name}" if receiver else name)
+    text = text if start <= 0 else f"…{text[start:]}"
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
 def _print_certainty_of_uses(
     uses: operations.Uses, none: str, again: str, *, calls: bool = False
 ) -> None:
-    if not uses.is_unresolved:
-        _print_certainty(uses.answer, none, again, calls=calls)
-    elif not uses.links.items:
-        warn("no unresolved use of that name.")
+    if uses.is_unresolved:
+        if not uses.links.items:
+            warn("no unresolved use of that name.")
+        return
+    _print_possible(uses, calls=calls)
+    answer = uses.answer
+    if not uses.possible and not uses.uncalled:
+        _print_certainty(answer, none, again, calls=calls)
+    elif left := [*_not_assessed(answer), *answer.doubts]:
+        warn(f"there may be more: {'; '.join(left)}.")
+    _print_omitted(uses, again)
 
 
 def _warn_of_more(omitted: int, limit: int) -> None:

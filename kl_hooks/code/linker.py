@@ -204,6 +204,32 @@ class Resolver:
                 passed.append(value)
         return Resolved(tuple(passed), (), value.sort != "symbol")
 
+    def value_of(self, expression: str, module: str) -> Value | None:
+        """What a whole expression of a module is: `EXTERNAL` for what lies outside of the
+        repository, None where it can't be followed.
+        """
+        ref = decode(expression)
+        return None if ref.kind == UNRESOLVED else self._value(ref, module, 0)
+
+    def class_of(self, value: Value | None) -> Value | None:
+        """The class that a value is or is an instance of, or `super()` of: through fields and
+        attributes that are always of one class. `EXTERNAL` and None as `value_of`.
+        """
+        for _ in range(_DEEP):
+            if value is None or value is EXTERNAL or value.sort in ("instance", "above"):
+                return value
+            if value.prefix in CLASSES:
+                return value
+            if value.sort not in ("symbol", "attribute") or value.prefix in FUNCTIONS:
+                return None
+            typed = self._type(value)
+            value = self._value(typed, value.module, 0) if typed else None
+        return None
+
+    def part_of(self, value: Value, name: str) -> Value | None:
+        """An attribute of what an expression is, as `value_of`."""
+        return EXTERNAL if value is EXTERNAL else self._attribute(value, name, 0)
+
     def member(self, module: str, name: str, attribute: str, above: bool = False) -> Value | None:
         """An attribute of a class, its own or inherited; `above`: from its bases on."""
         for where, owner in self._order(module, name)[1 if above else 0 :]:

@@ -5,14 +5,14 @@ Each answers about the files as they are now, or as they were at a revision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.model.parameter import Parameter
-from kl_hooks.model.symbol import FilePath, Link, NodeId, Symbol, split_id
+from kl_hooks.model.symbol import FilePath, Link, NodeId, Symbol, is_test_path, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.operations.graph_json import (
     answer_to_dict,
@@ -20,6 +20,7 @@ from kl_hooks.operations.graph_json import (
     link_to_dict,
     page_to_dict,
     path_to_dict,
+    site_to_dict,
     symbol_to_dict,
 )
 from kl_hooks.operations.operation import TOP, Listing, Operation, visible_result
@@ -32,11 +33,14 @@ if TYPE_CHECKING:
     from kl_hooks.code.query.references import References, SymbolPage
     from kl_hooks.code.query.search import Found
     from kl_hooks.code.query.session import Graph, GraphCounts, ScanSummary
+    from kl_hooks.code.query.sites import Site
     from kl_hooks.code.scanner.python import Progress
     from kl_hooks.context.access import Access
     from kl_hooks.proof.symbol_tests import ExecutedBy
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
+
+_Place = TypeVar("_Place", bound="Link | Site")
 
 _ALL: Final = 100_000
 _PROGRESS: Final = "Updating the code graph"
@@ -62,6 +66,15 @@ _NAME: Final = Parameter(
 )
 _REVISION: Final = Parameter("At this revision, not now.", name="at", metavar="REV")
 _UNRESOLVED: Final = Parameter("Uses of its name whose meaning is unknown.")
+_ALL_POSSIBLE: Final = Parameter(
+    "Every place that uses its name: all possible ones, and those that mean something else.",
+    name="all",
+)
+SHOWN_IN_SOURCE: Final = 15
+SHOWN_IN_TESTS: Final = 5
+"""Possible uses that are listed unless all are asked for."""
+EVERYWHERE: Final = 40
+"""Places in source with the name and an unknown receiver, from which on those are only counted."""
 
 
 class SearchRequest(NamedTuple):
@@ -177,6 +190,7 @@ class UsesRequest(NamedTuple):
 
     name: Annotated[str, _NAME]
     unresolved: Annotated[bool, _UNRESOLVED] = False
+    is_complete: Annotated[bool, _ALL_POSSIBLE] = False
     limit: Annotated[int, TOP] = 200
     rev: Annotated[str, _REVISION] = ""
 
@@ -190,6 +204,39 @@ class Uses(NamedTuple):
     is_unresolved: bool
     answer: Answer
     mark: str
+    uncalled: tuple[Link, ...] = ()
+    """Uses that call nothing, where it is asked what calls it and nothing does: `x: C`."""
+    possible: tuple[Site, ...] = ()
+    """Places that use its name and may mean it, the likeliest first."""
+    elsewhere: tuple[Site, ...] = ()
+    """Places that use its name and mean something else, as far as is known."""
+    is_complete: bool = False
+    """Whether all of these are to be shown."""
+
+    @property
+    def shown_possible(self) -> tuple[Site, ...]:
+        """The possible uses to show: the first in source and the first in tests, unless all."""
+        if self.is_complete:
+            return self.possible
+        unknown = sum(site.certainty == "possible" and not site.is_test for site in self.possible)
+        # of a name that is everywhere the places where nothing is known of the receiver are noise
+        is_everywhere = unknown > EVERYWHERE
+        shown = [
+            site for site in self.possible if not is_everywhere or site.certainty != "possible"
+        ]
+        return first_places(shown)
+
+    @property
+    def shown_uncalled(self) -> tuple[Link, ...]:
+        """The same of uses that call nothing."""
+        return self.uncalled if self.is_complete else first_places(self.uncalled)
+
+
+def first_places(places: Sequence[_Place]) -> tuple[_Place, ...]:
+    """The first places in source, then the first in tests."""
+    in_source = [place for place in places if not is_test_path(place.path)]
+    in_tests = [place for place in places if is_test_path(place.path)]
+    return (*in_source[:SHOWN_IN_SOURCE], *in_tests[:SHOWN_IN_TESTS])
 
 
 class DependentsRequest(NamedTuple):
@@ -539,21 +586,51 @@ def _refs(ws: Workspace, request: UsesRequest, access: Access) -> Uses:
     from kl_hooks.code.query.references import references
 
     with _opened(ws, request.rev, access) as graph:
-        return _uses(ws, references(graph, request.name), request)
+        uses = _uses(ws, references(graph, request.name), request)
+        return _with_possible(graph, uses, calls=False)
 
 
 def _callers(ws: Workspace, request: UsesRequest, access: Access) -> Uses:
-    from kl_hooks.code.query.references import callers
+    from kl_hooks.code.query.references import callers, references
 
     with _opened(ws, request.rev, access, records=False) as graph:
-        return _uses(ws, callers(graph, request.name), request)
+        uses = _uses(ws, callers(graph, request.name), request)
+        if not uses.links.items and not uses.is_unresolved:
+            others = references(graph, uses.symbol.id).links
+            uncalled = tuple(link for link in others if link.relation in _UNCALLED)
+            uses = uses._replace(uncalled=uncalled)
+        return _with_possible(graph, uses, calls=True)
+
+
+_UNCALLED: Final = ("references", "inherits", "implements")
 
 
 def _uses(ws: Workspace, found: References, request: UsesRequest) -> Uses:
     links = found.answer.unresolved if request.unresolved else found.links
     mark = _mark(ws, found.symbol.id)
     listing = Listing(tuple(links), request.limit)
-    return Uses(found.symbol, listing, request.unresolved, found.answer, mark)
+    return Uses(
+        found.symbol,
+        listing,
+        request.unresolved,
+        found.answer,
+        mark,
+        is_complete=request.is_complete,
+    )
+
+
+def _with_possible(graph: Graph, uses: Uses, *, calls: bool) -> Uses:
+    """Add the places that use the name of a symbol and have no link to it."""
+    if uses.is_unresolved:
+        return uses
+    from dataclasses import replace
+
+    from kl_hooks.code.query.sites import possible_uses
+
+    links = (*uses.links.items, *uses.uncalled)
+    possible, elsewhere = possible_uses(graph, uses.symbol, links, calls=calls)
+    answer = replace(uses.answer, possible=len(possible))
+    return uses._replace(answer=answer, possible=possible, elsewhere=elsewhere)
 
 
 def _refs_to_dict(uses: Uses) -> dict[str, Any]:
@@ -561,15 +638,26 @@ def _refs_to_dict(uses: Uses) -> dict[str, Any]:
 
 
 def _callers_to_dict(uses: Uses) -> dict[str, Any]:
-    return _uses_to_dict(uses, "callers")
+    uncalled = [link_to_dict(link) for link in uses.shown_uncalled]
+    references = {"references": uncalled, "references_total": len(uses.uncalled)}
+    return _uses_to_dict(uses, "callers") | (references if not uses.is_unresolved else {})
 
 
 def _uses_to_dict(uses: Uses, name: str) -> dict[str, Any]:
-    return {
+    plain = {
         "symbol": _marked(symbol_to_dict(uses.symbol), uses.mark),
         "unresolved_uses" if uses.is_unresolved else name: _by_place(uses.links.shown),
         "total": uses.links.total,
         **answer_to_dict(uses.answer),
+    }
+    if uses.is_unresolved:
+        return plain
+    elsewhere = [site_to_dict(site) for site in uses.elsewhere] if uses.is_complete else []
+    return plain | {
+        "possible": [site_to_dict(site) for site in uses.shown_possible],
+        "possible_total": len(uses.possible),
+        "elsewhere": elsewhere,
+        "elsewhere_total": len(uses.elsewhere),
     }
 
 
@@ -591,12 +679,13 @@ REFS: Final = Operation(
     """List what uses NAME: calls, references, base classes and imports, by file and line.
 
     NAME is an Id (method:pkg.mod.C.m), a dotted name or its end (C.m), a file (pkg/mod.py) or a
-    place in one (pkg/mod.py:12). Each link shows how it was found, and with what confidence.
+    place in one (pkg/mod.py:12). Each link shows how it was found, and with what confidence. Uses
+    of the name that may mean it come after the links, as in `kl graph callers`.
     """,
     UsesRequest,
     _refs,
     _refs_to_dict,
-    "kl.graph.refs/1",
+    "kl.graph.refs/2",
     "kl graph refs Basket.total",
     progress=_PROGRESS,
 )
@@ -604,13 +693,14 @@ CALLERS: Final = Operation(
     "graph callers",
     """List what calls NAME, by file and line; for a class also what calls its __init__.
 
-    "No callers." is printed only where every file was read and no unresolved use has that name.
-    NAME as in `kl graph refs`.
+    After the calls that lead to it come possible ones by name, with what the receiver is likely to
+    be; the likeliest 15 in source and 5 in tests, --all lists every one. "No callers." is printed
+    only where every file was read and no unresolved use has that name. NAME as in `kl graph refs`.
     """,
     UsesRequest,
     _callers,
     _callers_to_dict,
-    "kl.graph.callers/1",
+    "kl.graph.callers/2",
     "kl graph callers Basket.total",
     progress=_PROGRESS,
 )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kl_hooks.code.query.lookup import Answer
     from kl_hooks.code.query.references import SymbolPage
     from kl_hooks.code.query.search import Found
+    from kl_hooks.code.query.sites import Site
     from kl_hooks.model.symbol import Link, Symbol
 
 
@@ -67,6 +68,20 @@ def link_to_dict(link: Link) -> dict[str, Any]:
         "line": link.line,
         "method": link.method,
         "confidence": link.confidence,
+    }
+
+
+def site_to_dict(site: Site) -> dict[str, Any]:
+    """A place that uses a name, as JSON."""
+    return {
+        "path": site.path,
+        "line": site.line,
+        "kind": site.kind,
+        "certainty": site.certainty,
+        "in": site.owner,
+        "receiver": site.receiver,
+        "types": list(site.types),
+        "text": site.text,
     }
 
 

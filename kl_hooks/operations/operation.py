@@ -40,7 +40,7 @@ class Operation(NamedTuple):
     to_dict: Callable[[Any], dict[str, Any]]
     """The result as JSON, the same for every interface."""
     schema: str
-    """Of that JSON: `kl.graph.refs/1`."""
+    """Of that JSON: `kl.graph.refs/2`."""
     example: str
     """A whole command."""
     tool: str = ""

@@ -362,7 +362,7 @@ def test_tools_and_searches_of_agents_obey_the_policy_and_are_audited(governed: 
     refs = json.loads(
         governed.kl("graph", "refs", "checkout_total", "--format", "json", env=BOT).stdout
     )
-    assert refs["schema"] == "kl.graph.refs/1" and refs["total"] == sum(
+    assert refs["schema"] == "kl.graph.refs/2" and refs["total"] == sum(
         len(one["links"]) for one in refs["refs"]
     )
     assert "HRNOTE" in governed.kl("decision", "show", "ADR-0001").stdout, (

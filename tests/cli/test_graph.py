@@ -206,7 +206,7 @@ def test_refs_and_callers_by_file_and_line(kl: Kl) -> None:
     )
     answer = json.loads(kl("graph", "refs", "Basket", "--format", "json", "--limit", "2")[1])
     assert (answer["schema"], answer["answer"], answer["unresolved"]) == (
-        "kl.graph.refs/1",
+        "kl.graph.refs/2",
         "yes",
         0,
     )
@@ -234,10 +234,11 @@ def test_none_is_reported_three_ways(kl: Kl) -> None:
     assert kl("graph", "callers", "show_page")[1].splitlines()[1:] == ["No callers."]
     write(Path.cwd(), {"late.py": "def f(x):\n    x.show_page()\n", "bad.py": "x = = 1\n"})
     code, out, err = kl("graph", "callers", "show_page")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "kl: there may be more: 1 file not assessed: bad.py.\n")
     assert out.splitlines()[1:] == [
-        "none found; 1 unresolved call of that name (kl graph callers show_page --unresolved lists"
-        " them); 1 file not assessed: bad.py"
+        "possible calls by name, the receiver's likely type in brackets:",
+        "late.py",
+        "     2  x.show_page()  in f",
     ]
     listed = kl("graph", "callers", "show_page", "--unresolved")[1].splitlines()[1:]
     assert listed == ["late.py", "     2  calls       in function:late.f  (name only, 0%)"]
@@ -512,3 +513,82 @@ def test_what_takes_long_is_announced_to_whoever_watches(
     monkeypatch.setattr("sys.stderr", screen)
     assert kl("graph", "build", "--precise")[0] == 0
     assert ("with libcst and grimp too; that takes a while." in screen.getvalue()) == seen
+
+
+def _many_calls(folder: str, number: int) -> dict[str, str]:
+    source = "".join(f"def f{n}(x):\n    x.feed()\n\n\n" for n in range(number))
+    return {f"{folder}/test_calls.py" if folder == "tests" else f"{folder}/calls.py": source}
+
+
+FEEDER = {"feeder.py": "class Feeder:\n    def feed(self): ...\n"}
+
+
+def test_the_first_possible_calls_are_listed_and_the_others_counted(kl: Kl) -> None:
+    write(Path.cwd(), {**FEEDER, **_many_calls("src", 17), **_many_calls("tests", 7)})
+    code, out, err = kl("graph", "callers", "Feeder.feed")
+    lines = out.splitlines()
+    assert (code, err) == (0, "")
+    assert lines[1:4] == [
+        "possible calls by name, the receiver's likely type in brackets:",
+        "src/calls.py",
+        "     2  x.feed()  in f0",
+    ]
+    assert sum("x.feed()" in line for line in lines) == 15 + 5
+    assert lines[-1] == (
+        "not listed: 4 more possible ones, 2 of them in tests (kl graph callers Feeder.feed --all"
+        " lists them)"
+    )
+    every = kl("graph", "callers", "Feeder.feed", "--all")[1]
+    assert every.count("x.feed()") == 17 + 7 and "not listed" not in every
+    answer = json.loads(kl("graph", "callers", "Feeder.feed", "--format", "json")[1])
+    assert (answer["schema"], answer["answer"]) == ("kl.graph.callers/2", "not assessed")
+    assert (len(answer["possible"]), answer["possible_total"]) == (20, 24)
+    assert answer["possible"][0] == {
+        "path": "src/calls.py",
+        "line": 2,
+        "kind": "call",
+        "certainty": "possible",
+        "in": "function:calls.f0",
+        "receiver": "x",
+        "types": [],
+        "text": "x.feed()",
+    }
+
+
+def test_a_name_that_is_everywhere_is_counted_but_for_the_likely_calls(kl: Kl) -> None:
+    typed = {
+        "typed.py": "from feeder import Feeder\n\n\ndef f(x: Feeder | None, feeder):\n    x.feed()\n"
+    }
+    write(Path.cwd(), {**FEEDER, **_many_calls("src", 50), **typed})
+    untyped = {"guess.py": "def g(feeder):\n    feeder.feed()\n"}
+    write(Path.cwd(), untyped)
+    lines = kl("graph", "callers", "Feeder.feed")[1].splitlines()
+    assert "     2  feeder.feed()  in g" in lines
+    assert not any("x.feed()  in f1" in line for line in lines)
+    assert lines[-1].startswith("not listed: 50 more possible ones (kl graph callers")
+
+
+def test_calls_of_another_meaning_are_counted_and_listed_with_all(kl: Kl) -> None:
+    write(Path.cwd(), {**FEEDER, "use.py": "import feeder, os\n\n\ndef f():\n    os.feed()\n"})
+    assert kl("graph", "callers", "Feeder.feed")[1].splitlines()[-1] == (
+        "not listed: 1 of that name with another meaning (kl graph callers Feeder.feed --all lists"
+        " them)"
+    )
+    every = kl("graph", "callers", "Feeder.feed", "--all")[1].splitlines()
+    assert every[-3:] == [
+        "the same name, but another meaning:",
+        "use.py",
+        "     5  os.feed()  in f  [outside of the repository]",
+    ]
+
+
+def test_a_class_that_is_only_used_as_a_type_shows_where(kl: Kl) -> None:
+    source = "class Kind: ...\n\n\ndef f(x: Kind):\n    return isinstance(x, Kind)\n"
+    write(Path.cwd(), {"kinds.py": source})
+    lines = kl("graph", "callers", "Kind")[1].splitlines()
+    assert lines[1:5] == [
+        "not called; used in 2 places:",
+        "kinds.py",
+        "     4  references  in function:kinds.f  (same scope)",
+        "     5  references  in function:kinds.f  (same scope)",
+    ]

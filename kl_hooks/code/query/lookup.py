@@ -113,6 +113,30 @@ def nested_symbols(db: Rows, symbol: Symbol) -> list[Symbol]:
     return [one for one in inside if split_id(one.id)[1].startswith(f"{name}.")]
 
 
+def class_closure(db: Rows, classes: list[str], *, incoming: bool) -> list[str]:
+    """The Ids of all classes that inherit from these (`incoming`) or that these inherit from, the
+    nearest first.
+    """
+    closure: dict[str, None] = {}
+    front = classes
+    while front:
+        near = links.of_many(db, front, incoming=incoming)
+        ends = [
+            link.source if incoming else link.target
+            for name in front
+            for link in near.get(name, ())
+            if link.relation in ("inherits", "implements")
+        ]
+        front = [
+            related
+            for related in dict.fromkeys(ends)
+            if related not in closure and related not in classes
+        ]
+        front = [related for related in front if related.startswith(("type:", "interface:"))]
+        closure.update(dict.fromkeys(front))
+    return list(closure)
+
+
 YES: Final = "yes"
 NO: Final = "no"
 NOT_ASSESSED: Final = "not assessed"
@@ -129,13 +153,16 @@ class Answer:
     """Files that could not be understood, by path."""
     doubts: tuple[str, ...] = ()
     """Other ways in which it may be used: one sentence each."""
+    possible: int = 0
+    """Places that use its name and may mean it, where these were looked for."""
 
     @property
     def verdict(self) -> str:
         """`yes`, `no` or `not assessed`."""
         if self.found:
             return YES
-        return NOT_ASSESSED if self.unresolved or self.not_assessed or self.doubts else NO
+        is_open = self.unresolved or self.not_assessed or self.doubts or self.possible
+        return NOT_ASSESSED if is_open else NO
 
 
 def answer(graph: Graph, found: bool, names: Iterable[str], doubts: Sequence[str] = ()) -> Answer:

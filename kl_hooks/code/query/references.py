@@ -14,6 +14,7 @@ from kl_hooks.code.query.lookup import (
     NOTE_METHODS,
     Answer,
     answer,
+    class_closure,
     names_of,
     nested_symbols,
     resolve_text,
@@ -129,7 +130,7 @@ def _from_outside(graph: Graph, symbol: Symbol) -> list[NodeText]:
     # the Id of a method does not show which of the two its class is
     classes = [f"type:{owner}", f"interface:{owner}"]
     for related in symbols_by_id(
-        graph.db, [*classes, *_class_closure(graph.db, classes, incoming=False)]
+        graph.db, [*classes, *class_closure(graph.db, classes, incoming=False)]
     ).values():
         internal_bases = {
             last_name(k.target)
@@ -276,8 +277,8 @@ def symbol_page(graph: Graph, text: str) -> SymbolPage:
         tuple(uses),
         tuple(k for k in sorted(out, key=_by_place) if k.target.startswith("name:")),
         tuple(used_by),
-        tuple(map(NodeId, _class_closure(db, [symbol.id], incoming=False))) if is_class else (),
-        tuple(map(NodeId, _class_closure(db, [symbol.id], incoming=True))) if is_class else (),
+        tuple(map(NodeId, class_closure(db, [symbol.id], incoming=False))) if is_class else (),
+        tuple(map(NodeId, class_closure(db, [symbol.id], incoming=True))) if is_class else (),
         tuple(NodeId(one.id) for one in _same_name(db, symbol, up=True)),
         tuple(NodeId(one.id) for one in _same_name(db, symbol, up=False)),
         tuple(map(NodeId, reaching_tests(graph, symbol))),
@@ -299,32 +300,7 @@ def _by_place(link: Link) -> tuple[str, int, str, str]:
     return (link.path, link.line, link.relation, link.target)
 
 
-_BASES = ("inherits", "implements")
 _MEMBERS = ("method", "property", "field")
-
-
-def _class_closure(db: Rows, classes: list[str], *, incoming: bool) -> list[str]:
-    """The Ids of all classes that inherit from these (`incoming`) or that these inherit from, the
-    nearest first.
-    """
-    closure: dict[str, None] = {}
-    front = classes
-    while front:
-        near = links.of_many(db, front, incoming=incoming)
-        ends = [
-            link.source if incoming else link.target
-            for name in front
-            for link in near.get(name, ())
-            if link.relation in _BASES
-        ]
-        front = [
-            related
-            for related in dict.fromkeys(ends)
-            if related not in closure and related not in classes
-        ]
-        front = [related for related in front if related.startswith(("type:", "interface:"))]
-        closure.update(dict.fromkeys(front))
-    return list(closure)
 
 
 def _same_name(db: Rows, symbol: Symbol, *, up: bool) -> list[Symbol]:
@@ -333,7 +309,7 @@ def _same_name(db: Rows, symbol: Symbol, *, up: bool) -> list[Symbol]:
     owner, _, last = name.rpartition(".")
     if prefix not in _MEMBERS:
         return []
-    classes = _class_closure(db, [f"type:{owner}", f"interface:{owner}"], incoming=not up)
+    classes = class_closure(db, [f"type:{owner}", f"interface:{owner}"], incoming=not up)
     ids = [f"{kind}:{split_id(one)[1]}.{last}" for one in classes for kind in _MEMBERS]
     there = symbols_by_id(db, ids)
     return [there[one] for one in ids if one in there]

@@ -321,6 +321,11 @@ def _remove_old(folder: Path, current: Path) -> None:
                 name.unlink(missing_ok=True)
 
 
+def no_contents(entries: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
+    """Read none of the contents: what only the source shows is then unknown."""
+    return iter(())
+
+
 class Graph(NamedTuple):
     """What every question is put to."""
 
@@ -330,6 +335,8 @@ class Graph(NamedTuple):
     """What else than code is in it, as the index calls it: `page`, `decision`, … and `violation`.
     None in a revision's: those of the working tree do not apply to it.
     """
+    read: Read = no_contents
+    """Reads the contents of its files: of the working tree, or of the revision."""
 
     @property
     def not_assessed(self) -> tuple[Problem, ...]:
@@ -353,13 +360,20 @@ def open_graph(
     """
     if rev is not None:
         with graph_at(ws, rev) as (db, scan):
-            yield Graph(db, scan)
+            yield Graph(db, scan, read=_reader(ws, "objects"))
         return
-    scan = refresh_graph(ws, watch)
+    scan, read = refresh_graph(ws, watch), _reader(ws, "worktree")
     kinds = ("page", *ws.kinds, "violation")
     with ws.store.reading("graph") as stored:
         if stored is not None:
-            yield Graph(stored, scan, kinds)
+            yield Graph(stored, scan, kinds, read)
             return
     with ws.store.writing("graph") as empty:  # no file was ever seen: there is no database yet
-        yield Graph(empty, scan, kinds)
+        yield Graph(empty, scan, kinds, read)
+
+
+def _reader(ws: Workspace, source: str) -> Read:
+    from kl_hooks.git import files
+
+    repo = repository_of(ws)
+    return lambda entries: files.read_files(repo, entries, source)

@@ -136,9 +136,9 @@ def symbol_rows(
     signature of the first that is no `@overload`, the docstring of the first that has one, a hash
     over all of them.
     """
+    set_ids(frames, module)
     frames_by_name: dict[str, list[Frame]] = {}
     for frame in frames:
-        frame.ids = _ids(frame, module)
         for name in frame.ids:
             frames_by_name.setdefault(name, []).append(frame)
     rows: list[tuple[Row, str]] = []
@@ -172,6 +172,12 @@ def symbol_rows(
         key=lambda pair: (not pair[0][0].startswith("namespace:"), pair[0][1])
     )  # the outer before the inner
     return [row for row, _ in rows], [words for _, words in rows]
+
+
+def set_ids(frames: Sequence[Frame], module: str) -> None:
+    """Sets the Ids of what each frame defines; resolving a name needs them."""
+    for frame in frames:
+        frame.ids = _ids(frame, module)
 
 
 def decorators_of(

@@ -739,7 +739,7 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
                 use((node.id, name, line, code))
             else:
                 push(node)
-                use((_result(node), name, line, code))
+                use((result_root(node), name, line, code))
         elif cls is Constant:
             value = node.value
             append(f'"{value}' if value.__class__ is str and "\0" not in value else constant(value))
@@ -819,7 +819,7 @@ def _dunder(node: ast.Call, module: str) -> list[tuple[str, str, int]]:
     return [(module, name, level) for name in names] or ([(module, "", level)] if module else [])
 
 
-def _result(node: Node) -> str:
+def result_root(node: Node) -> str:
     """The root of a chain that starts with the result of a call, `a.b()`; empty for anything else
     without a name.
     """

@@ -1,0 +1,257 @@
+"""Where one file uses a name, and how: called, read, written, in an annotation.
+
+The graph's links hold what a use means; they do not hold whether an attribute is read or written.
+That is read from the source when somebody asks, in the few files that mention the name.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from kl_hooks.code.scanner.parser import parse_tree
+from kl_hooks.code.scanner.references import expression_of, root_expression
+from kl_hooks.code.scanner.symbols import set_ids
+from kl_hooks.code.scanner.visitor import Chain, Frame, result_root, walk
+
+MODULE: Final = "_"
+"""The module that a file is scanned as: Ids get their module's name afterwards."""
+
+READS: Final = frozenset(
+    {"read", "call", "decorator", "annotation", "isinstance", "base", "except", "update"}
+)
+"""Kinds of occurrences that look at what a name holds."""
+CHANGES: Final = frozenset({"content"})
+"""Kinds that change what it holds in place: `self.jobs.append(job)`, `self.jobs[key] = job`."""
+WRITES: Final = frozenset({"write", "update", "delete", "keyword", "declaration"})
+"""Kinds that bind it to something else."""
+CALLS: Final = frozenset({"call", "decorator"})
+
+_MUTATORS: Final = frozenset(
+    {"append", "appendleft", "extend", "extendleft", "insert", "rotate", "reverse", "sort"}
+    | {"pop", "popleft", "popitem", "remove", "discard", "clear", "add", "update", "setdefault"}
+    | {"difference_update", "intersection_update", "symmetric_difference_update"}
+)
+"""Methods that change a container of the standard library."""
+_BY_NAME: Final = {"getattr": "read", "hasattr": "read", "setattr": "write", "delattr": "delete"}
+_CLASS_TESTS: Final = frozenset({"isinstance", "issubclass"})
+_SHARED_ROLES: Final = frozenset({"annotation", "isinstance", "base", "except"})
+"""Roles that the elements of a tuple, a union or a subscript share."""
+_GROUPS: Final = (ast.Tuple, ast.List, ast.BinOp, ast.Subscript, ast.Starred)
+
+
+class Occurrence(NamedTuple):
+    """One use of a name."""
+
+    line: int
+    column: int
+    link_line: int
+    """The line that the graph gives a link of this use: the end of its chain."""
+    kind: str
+    frame: Frame
+    """The scope or assignment around it."""
+    scope: Frame
+    """The scope whose names it sees."""
+    receiver: Any
+    """The syntax tree before the dot; None for a plain name."""
+
+
+class Source(NamedTuple):
+    """A file that was read to look at the uses of names in it."""
+
+    tree: ast.Module
+    frames: Sequence[Frame]
+    lines: Sequence[str]
+
+
+def read_source(content: bytes) -> Source | None:
+    """The syntax of a file; None for one that Python's parser refuses."""
+    try:
+        tree = parse_tree(content)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    frames = walk(tree)
+    set_ids(frames, MODULE)
+    return Source(tree, frames, content.decode("utf-8", "replace").splitlines())
+
+
+def occurrences(source: Source, name: str) -> list[Occurrence]:
+    """All uses of a name in a file, by line."""
+    unsorted = _Finder(source.frames, name).occurrences(source.tree)
+    return sorted(unsorted, key=lambda occurrence: occurrence[:2])
+
+
+def receiver_expression(occurrence: Occurrence) -> str:
+    """What is before the dot, as the graph's resolver reads it; empty where that is unknown."""
+    return expression(occurrence.frame, occurrence.scope, occurrence.receiver)
+
+
+def expression(frame: Frame, scope: Frame, node: Any) -> str:
+    """What a name, a chain of attributes or a call is, as the graph's resolver reads it."""
+    root, attributes = _chain(node)
+    if not root:
+        return ""
+    if attributes:
+        return expression_of(frame, scope, root, attributes)
+    return root_expression(frame, scope, root)
+
+
+def _chain(node: Any) -> Chain:
+    """The chain that a tree is, from a name or the result of a call on; an empty root for others."""
+    attributes: list[str] = []
+    while isinstance(node, ast.Attribute):
+        attributes.append(node.attr)
+        node = node.value
+    root = node.id if isinstance(node, ast.Name) else result_root(node)
+    return root, ".".join(reversed(attributes))
+
+
+class _Visit(NamedTuple):
+    """A node to look at, and its role in what is around it."""
+
+    node: ast.AST
+    frame: Frame
+    scope: Frame
+    role: str = ""
+    chain_end: int = 0
+    """The last line of the chain of attributes that it is the beginning of."""
+
+
+class _Finder:
+    """Walks a tree with a stack of its own: source may be nested more deeply than Python recurses."""
+
+    def __init__(self, frames: Sequence[Frame], name: str) -> None:
+        self._name = name
+        self._module = frames[0]
+        self._frame_of = {id(frame.node): frame for frame in frames if frame.kind != "block"}
+
+    def occurrences(self, tree: ast.Module) -> Iterator[Occurrence]:
+        """Yield the uses in no promised order."""
+        stack = [_Visit(tree, self._module, self._module)]
+        while stack:
+            visit = stack.pop()
+            node = visit.node
+            if isinstance(node, ast.Attribute):
+                if node.attr == self._name:
+                    yield self._occurrence(visit, node.end_lineno or node.lineno, node.value)
+            elif isinstance(node, ast.Name):
+                if node.id == self._name:
+                    yield self._occurrence(visit, node.lineno, None)
+            elif isinstance(node, ast.Call):
+                yield from self._in_arguments(visit, node)
+            elif isinstance(node, ast.Constant):
+                stack += self._quoted(visit, node)
+            stack += self._parts(visit)
+
+    def _occurrence(self, visit: _Visit, line: int, receiver: Any) -> Occurrence:
+        node: Any = visit.node
+        link_line = visit.chain_end or line
+        kind = _kind(node, visit.role)
+        column = node.end_col_offset or 0
+        return Occurrence(line, column, link_line, kind, visit.frame, visit.scope, receiver)
+
+    def _in_arguments(self, visit: _Visit, node: ast.Call) -> Iterator[Occurrence]:
+        """`setattr(slot, "closing", …)` and `Slot(closing=…)`."""
+        function = node.func
+        kind = _BY_NAME.get(function.id, "") if isinstance(function, ast.Name) else ""
+        if kind and len(node.args) > 1:
+            named = node.args[1]
+            if isinstance(named, ast.Constant) and named.value == self._name:
+                yield self._at(visit, named, kind, node.args[0])
+        for keyword in node.keywords:
+            if keyword.arg == self._name:
+                yield self._at(visit, keyword, "keyword", function)
+
+    def _at(self, visit: _Visit, node: Any, kind: str, receiver: Any) -> Occurrence:
+        line = node.lineno
+        return Occurrence(line, node.col_offset, line, kind, visit.frame, visit.scope, receiver)
+
+    def _quoted(self, visit: _Visit, node: ast.Constant) -> list[_Visit]:
+        """The tree of an annotation in quotes."""
+        if visit.role != "annotation" or not isinstance(node.value, str):
+            return []
+        if self._name not in node.value:
+            return []
+        try:
+            inner = ast.parse(node.value.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return []
+        for part in ast.walk(inner):
+            if hasattr(part, "lineno"):
+                ast.copy_location(part, node)
+        return [visit._replace(node=inner)]
+
+    def _parts(self, visit: _Visit) -> Iterator[_Visit]:
+        """The nodes inside a node."""
+        node = visit.node
+        frame = self._frame_of.get(id(node))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if frame is not None and frame.outer is not None:
+                yield from self._in_definition(node, frame, frame.outer.home)
+            return
+        if frame is not None:  # an assignment that makes a field
+            visit = visit._replace(frame=frame, scope=frame.home)
+        if isinstance(node, ast.Attribute):
+            end = visit.chain_end or node.end_lineno or node.lineno
+            role = "content" if visit.role == "call" and node.attr in _MUTATORS else ""
+            yield visit._replace(node=node.value, role=role, chain_end=end)
+            return
+        for child, role in _children(node, visit.role):
+            yield visit._replace(node=child, role=role, chain_end=0)
+
+    def _in_definition(self, node: Any, frame: Frame, around: Frame) -> Iterator[_Visit]:
+        for decorator in node.decorator_list:
+            yield _Visit(decorator, frame, around, "decorator")
+        if isinstance(node, ast.ClassDef):
+            yield from (_Visit(base, frame, around, "base") for base in node.bases)
+            yield from (_Visit(keyword, frame, around) for keyword in node.keywords)
+        else:
+            yield _Visit(node.args, frame, around)
+            if node.returns is not None:
+                yield _Visit(node.returns, frame, around, "annotation")
+        yield from (_Visit(child, frame, frame) for child in node.body)
+
+
+def _kind(node: Any, role: str) -> str:
+    if isinstance(node.ctx, ast.Store):
+        return role if role in ("update", "declaration") else "write"
+    if isinstance(node.ctx, ast.Del):
+        return "delete"
+    return role or "read"
+
+
+def _children(node: Any, role: str) -> Iterator[tuple[ast.AST, str]]:
+    """(child, its role) of a node that is no definition and no attribute."""
+    if isinstance(node, ast.Call):
+        yield from _of_call(node)
+    elif isinstance(node, ast.arg):
+        if node.annotation is not None:
+            yield node.annotation, "annotation"
+    elif isinstance(node, ast.AnnAssign):
+        yield node.annotation, "annotation"
+        yield node.target, "" if node.value is not None else "declaration"
+        if node.value is not None:
+            yield node.value, ""
+    elif isinstance(node, ast.AugAssign):
+        yield node.target, "update"
+        yield node.value, ""
+    elif isinstance(node, ast.ExceptHandler):
+        if node.type is not None:
+            yield node.type, "except"
+        yield from ((child, "") for child in node.body)
+    elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        yield node.value, "content"
+        yield node.slice, ""
+    else:
+        shared = role if role in _SHARED_ROLES and isinstance(node, _GROUPS) else ""
+        yield from ((child, shared) for child in ast.iter_child_nodes(node))
+
+
+def _of_call(node: ast.Call) -> Iterator[tuple[ast.AST, str]]:
+    function = node.func
+    yield function, "call"
+    is_test = isinstance(function, ast.Name) and function.id in _CLASS_TESTS
+    for place, argument in enumerate(node.args):
+        yield argument, "isinstance" if is_test and place == 1 else ""
+    yield from ((keyword, "") for keyword in node.keywords)

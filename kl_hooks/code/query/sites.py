@@ -1,0 +1,413 @@
+"""The places that use a name, and which of them may mean a symbol.
+
+The graph's resolver leads every place that has the name in its syntax to the symbol, to another
+definition, out of the repository, or nowhere. The last ones are possible uses, in the order of what
+their receiver is likely to be.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kl_hooks.code.file_facts import Outlines
+from kl_hooks.code.linker import CLASSES, EXTERNAL, Resolver, Value
+from kl_hooks.code.modules import ModuleIndex
+from kl_hooks.code.name_index import files_mentioning
+from kl_hooks.code.query.lookup import class_closure, symbols_by_id, symbols_of_id
+from kl_hooks.code.query.occurrences import (
+    CALLS,
+    CHANGES,
+    MODULE,
+    READS,
+    Occurrence,
+    Source,
+    expression,
+    occurrences,
+    read_source,
+    receiver_expression,
+)
+from kl_hooks.code.query.receivers import Hints
+from kl_hooks.code.scanner.references import expression_of
+from kl_hooks.git.files import FileEntry
+from kl_hooks.model.symbol import FilePath, NodeId, is_test_path, split_id
+from kl_hooks.store.database import chunks, placeholders
+
+if TYPE_CHECKING:
+    from kl_hooks.code.query.session import Graph
+    from kl_hooks.model.symbol import Link, Symbol
+    from kl_hooks.store.database import Rows
+
+
+RESOLVED: Final = "resolved"
+LIKELY: Final = "likely"
+"""The receiver is likely to be of its class, a base or a subclass."""
+SIMILAR: Final = "similar"
+"""Nothing is known of the receiver, but it is named after the class."""
+POSSIBLE: Final = "possible"
+"""Nothing is known of the receiver."""
+ELSEWHERE: Final = "elsewhere"
+"""It is another definition of that name, or the receiver is of another type."""
+
+LOCAL_NAME: Final = "a local name"
+OUTSIDE: Final = "outside of the repository"
+OTHER_TYPE: Final = "another type"
+
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_LONGEST: Final = 120
+"""Characters of a line of source that are shown."""
+_RECEIVER: Final = 40
+_ORDER: Final = (RESOLVED, LIKELY, SIMILAR, POSSIBLE, ELSEWHERE)
+
+
+class Site(NamedTuple):
+    """A place that uses a name."""
+
+    path: FilePath
+    line: int
+    kind: str
+    """`call`, `read`, `write`, …: see `occurrences`."""
+    certainty: str
+    """`resolved`, `likely`, `similar`, `possible` or `elsewhere`."""
+    owner: NodeId
+    """The symbol around it."""
+    scope: str
+    """Its dotted name in the module; empty for the module itself."""
+    receiver: str
+    """What is before the dot, as written; empty for a plain name."""
+    types: tuple[str, ...]
+    """What the receiver is likely to be: `Slot (annotation)`; or what the name means elsewhere."""
+    text: str
+    """The line of source, shortened."""
+    link_line: int
+    """The line of the graph's link for this use."""
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it is in a test file."""
+        return is_test_path(self.path)
+
+
+class Target(NamedTuple):
+    """What is looked for."""
+
+    name: str
+    """As it is written where it is used."""
+    ids: frozenset[str]
+    """The symbols that are meant: `C` and `C.__init__`."""
+    paths: tuple[str, ...]
+    """The files that define it: they need not mention it elsewhere."""
+    owner: str = ""
+    """The dotted name of the class that it is a member of; empty: it is none."""
+
+
+def sites(graph: Graph, target: Target, kinds: Collection[str]) -> list[Site]:
+    """The places whose syntax has the name, of these kinds, the most certain first; each line once
+    for every kind.
+    """
+    finder = _SiteFinder(graph, target)
+    every_site = [
+        site
+        for path, content in _contents(graph, target)
+        for site in finder.in_file(path, content, kinds)
+    ]
+    unique = {
+        (site.path, site.line, site.kind, site.certainty): site for site in reversed(every_site)
+    }
+    return sorted(unique.values(), key=_rank)
+
+
+def _rank(site: Site) -> tuple[int, bool, str, int, str]:
+    return (_ORDER.index(site.certainty), site.is_test, site.path, site.line, site.kind)
+
+
+def _resembles(receiver: str, owner: str) -> bool:
+    """Whether a receiver is named after a class: `slot`, `self.slots[0]` of `Slot`."""
+    words = {word.lower().rstrip("s") for word in _WORDS.findall(owner)}
+    return any(word.lower().rstrip("s") in words for word in _WORDS.findall(receiver))
+
+
+def _contents(graph: Graph, target: Target) -> Iterator[tuple[str, bytes]]:
+    """The files that may use the name, by path."""
+    mentions = files_mentioning(graph.db, [target.name])
+    paths = {path for path, words in mentions.items() if target.name in words.split()}
+    entries: list[FileEntry] = []
+    for batch in chunks(sorted(paths.union(target.paths))):
+        sql = f"SELECT path, blob FROM files WHERE path IN ({placeholders(batch)})"
+        entries += [FileEntry(path, blob, "100644") for path, blob in graph.db.rows(sql, batch)]
+    name = target.name.encode()
+    for entry, content in graph.read([one for one in entries if one.blob.isalnum()]):
+        # an identifier may be written in another form of Unicode than Python compares
+        if name in content or not name.isascii() or not content.isascii():
+            yield entry.path, content
+
+
+class _SiteFinder:
+    """Decides on the uses of one name in one state of the repository."""
+
+    def __init__(self, graph: Graph, target: Target) -> None:
+        self._target = target
+        self._modules: dict[str, str] = dict(graph.db.rows("SELECT path, module FROM files"))
+        index = ModuleIndex(self._modules)
+        self._resolver = Resolver(index, Outlines(graph.db, {}).of)
+        self._family = _Family(graph.db, target.owner)
+
+    def in_file(self, path: str, content: bytes, kinds: Collection[str]) -> Iterator[Site]:
+        """Yield the uses of these kinds in a file."""
+        source = read_source(content)
+        if source is None:
+            return
+        hints = Hints()
+        for occurrence in occurrences(source, self._target.name):
+            if occurrence.kind in kinds:
+                yield self._site(path, source, occurrence, hints)
+
+    def _site(self, path: str, source: Source, occurrence: Occurrence, hints: Hints) -> Site:
+        module = self._modules[path]
+        decide = self._name if occurrence.receiver is None else self._attribute
+        certainty, types = decide(module, occurrence, hints)
+        receiver = _receiver_text(occurrence)
+        if certainty == POSSIBLE and _resembles(receiver, self._family.name):
+            certainty = SIMILAR
+        owner = _owner(occurrence, module)
+        name = split_id(owner)[1]
+        return Site(
+            FilePath(path),
+            occurrence.line,
+            occurrence.kind,
+            certainty,
+            owner,
+            name[len(module) + 1 :] if name != module else "",
+            receiver,
+            types,
+            _line_text(source.lines, occurrence.line),
+            occurrence.link_line,
+        )
+
+    def _name(
+        self, module: str, occurrence: Occurrence, hints: Hints
+    ) -> tuple[str, tuple[str, ...]]:
+        """Decide on a plain name."""
+        frame, scope = occurrence.frame, occurrence.scope
+        written = expression_of(frame, scope, self._target.name, "")
+        if not written:
+            return ELSEWHERE, (LOCAL_NAME,)
+        return self._meaning(self._resolver.value_of(written, module))
+
+    def _meaning(self, value: Value | None) -> tuple[str, tuple[str, ...]]:
+        """Decide by what a whole expression is."""
+        if value is None:
+            return POSSIBLE, ()
+        if value is EXTERNAL:
+            return ELSEWHERE, (OUTSIDE,)
+        if value.sort == "symbol" and value.id in self._target.ids:
+            return RESOLVED, ()
+        return ELSEWHERE, (_shown(value),)
+
+    def _attribute(
+        self, module: str, occurrence: Occurrence, hints: Hints
+    ) -> tuple[str, tuple[str, ...]]:
+        """Decide on an attribute by what its receiver is."""
+        if occurrence.kind == "keyword":
+            return self._keyword(module, occurrence)
+        receiver = receiver_expression(occurrence)
+        value = self._resolver.value_of(receiver, module) if receiver else None
+        if value is EXTERNAL:
+            return ELSEWHERE, (OUTSIDE,)
+        if value is not None and value.sort in ("module", "package"):
+            return self._meaning(self._resolver.part_of(value, self._target.name))
+        instance = self._resolver.class_of(value)
+        if instance is EXTERNAL:
+            return ELSEWHERE, (OUTSIDE,)
+        if instance is not None:
+            certainty = self._by_class(instance)
+            return certainty, () if certainty == RESOLVED else (instance.name,)
+        return self._by_hints(module, occurrence, hints)
+
+    def _keyword(self, module: str, occurrence: Occurrence) -> tuple[str, tuple[str, ...]]:
+        """`Slot(closing=…)` sets a field of a class whose fields are its arguments."""
+        called = expression(occurrence.frame, occurrence.scope, occurrence.receiver)
+        value = self._resolver.value_of(called, module) if called else None
+        is_class = value is not None and value.sort == "symbol" and value.prefix in CLASSES
+        if value is not None and is_class and self._family.has(_dotted(value)):
+            return LIKELY, (f"{value.name} (constructor)",)
+        return ELSEWHERE, ("an argument",)
+
+    def _by_class(self, receiver: Value) -> str:
+        """Decide by the class of a receiver that the resolver is certain of."""
+        owner = _dotted(receiver)
+        member = self._resolver.part_of(receiver, self._target.name)
+        if member is not None and member is not EXTERNAL and member.sort == "symbol":
+            if member.id in self._target.ids:
+                return RESOLVED
+            return self._by_other_member(owner)
+        if receiver.sort == "above" and self._family.has(owner):
+            return ELSEWHERE  # `super()` of its own methods
+        return self._family.certainty(owner)
+
+    def _by_other_member(self, owner: str) -> str:
+        """Decide where the class of the receiver defines or inherits another member of that name:
+        what is looked for may override it.
+        """
+        if owner in self._family.bases:
+            return LIKELY
+        if owner not in self._family.subclasses and self._family.shares_subclass(owner):
+            return LIKELY
+        # a protocol needs no subclass: whatever has its methods implements it (PEP 544)
+        return POSSIBLE if self._family.is_interface(owner) else ELSEWHERE
+
+    def _by_hints(
+        self, module: str, occurrence: Occurrence, hints: Hints
+    ) -> tuple[str, tuple[str, ...]]:
+        """Decide by what a receiver is likely to be."""
+        certainties, types = set[str](), list[str]()
+        for hint in hints.of(occurrence.scope, occurrence.receiver):
+            value = self._resolver.value_of(hint.expression, module) if hint.expression else None
+            owner = self._resolver.class_of(value)
+            if owner is None or owner is EXTERNAL:
+                continue
+            is_related = self._family.certainty(_dotted(owner)) != ELSEWHERE
+            certainties.add(LIKELY if is_related else ELSEWHERE)
+            types.append(f"{owner.name} ({hint.basis})")
+        shown = tuple(dict.fromkeys(types))
+        if not certainties:
+            return POSSIBLE, ()
+        if certainties == {ELSEWHERE}:
+            return ELSEWHERE, (OTHER_TYPE, *shown)
+        return LIKELY, shown
+
+
+class _Family:
+    """The classes around the one whose member is looked for, by dotted names."""
+
+    def __init__(self, db: Rows, owner: str) -> None:
+        self._db, self._owner = db, owner
+        self.name = owner.rpartition(".")[2]
+        """Of the class alone; empty for none."""
+
+    @cached_property
+    def bases(self) -> frozenset[str]:
+        """Its bases and theirs."""
+        return self._closure(self._owner, incoming=False)
+
+    @cached_property
+    def subclasses(self) -> frozenset[str]:
+        """Its subclasses and theirs."""
+        return self._closure(self._owner, incoming=True)
+
+    def has(self, name: str) -> bool:
+        """Whether a class is the one, or a subclass of it."""
+        return bool(self._owner) and (name == self._owner or name in self.subclasses)
+
+    def is_interface(self, name: str) -> bool:
+        """Whether a class is a protocol or an abstract base class."""
+        return bool(self._owner) and bool(symbols_of_id(self._db, f"interface:{name}"))
+
+    def certainty(self, name: str) -> str:
+        """How certain an attribute without a symbol of its own is the class's, for an instance of
+        the class `name`.
+        """
+        if not self._owner:
+            return ELSEWHERE
+        if self.has(name):
+            return RESOLVED
+        if name in self.bases or self.shares_subclass(name):
+            return LIKELY
+        return ELSEWHERE
+
+    def shares_subclass(self, name: str) -> bool:
+        """Whether an instance of `name` may be one of the class, too: a mixin's `self`."""
+        return not self.subclasses.isdisjoint(self._closure(name, incoming=True))
+
+    def _closure(self, name: str, *, incoming: bool) -> frozenset[str]:
+        if not name:
+            return frozenset()
+        ids = [f"type:{name}", f"interface:{name}"]
+        related = class_closure(self._db, ids, incoming=incoming)
+        return frozenset(split_id(one)[1] for one in related)
+
+
+def _dotted(value: Value) -> str:
+    return f"{value.module}.{value.name}"
+
+
+def _shown(value: Value) -> str:
+    return value.id if value.sort == "symbol" else f"{value.module}.{value.name}".rstrip(".")
+
+
+def _owner(occurrence: Occurrence, module: str) -> NodeId:
+    """The Id of the symbol around an occurrence, as links of the graph name it."""
+    frame = occurrence.frame
+    ids = frame.ids or frame.home.ids
+    prefix, name = split_id(ids[0])
+    return NodeId(f"{prefix}:{module}{name.removeprefix(MODULE)}")
+
+
+def _receiver_text(occurrence: Occurrence) -> str:
+    if occurrence.receiver is None:
+        return ""
+    text = ast.unparse(occurrence.receiver)
+    return text if len(text) <= _RECEIVER else f"{text[: _RECEIVER - 1]}…"
+
+
+def _line_text(lines: Sequence[str], line: int) -> str:
+    """A line of source without secrets, shortened."""
+    from kl_hooks.store.redaction import redact_or_omit
+
+    text = " ".join(lines[line - 1].split()) if 0 < line <= len(lines) else ""
+    text = redact_or_omit(text, "python")
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+class PossibleUses(NamedTuple):
+    """The uses of a name that no link of the graph leads to the symbol."""
+
+    possible: tuple[Site, ...]
+    """Those that may mean it, the likeliest first."""
+    elsewhere: tuple[Site, ...]
+    """Those that mean something else, as far as is known."""
+
+
+_MEMBERS: Final = ("method", "property", "field")
+_ALL_USES: Final = READS | CHANGES
+
+
+def target_of(graph: Graph, symbol: Symbol) -> Target | None:
+    """What to look for where a symbol is used; None for what has no name in code of its own."""
+    prefix, dotted = split_id(symbol.id)
+    owner, _, name = dotted.rpartition(".")
+    if prefix not in (*_MEMBERS, "function", "type", "interface"):
+        return None
+    if name == "__init__":
+        classes = {f"type:{owner}", f"interface:{owner}"}
+        return Target(owner.rpartition(".")[2], frozenset({symbol.id, *classes}), (symbol.path,))
+    if name.startswith("__") and name.endswith("__"):
+        return None  # Python itself calls it, without its name
+    # the Id of a member does not show whether it is one of a class
+    classes = {f"type:{owner}", f"interface:{owner}"}
+    is_member = prefix in _MEMBERS and bool(symbols_by_id(graph.db, classes))
+    return Target(name, frozenset({symbol.id}), (symbol.path,), owner if is_member else "")
+
+
+def possible_uses(
+    graph: Graph, symbol: Symbol, resolved: Sequence[Link], *, calls: bool
+) -> PossibleUses:
+    """The uses of a symbol's name beside the links that lead to it; `calls`: only what calls it, of
+    a property what reads it.
+    """
+    target = target_of(graph, symbol)
+    if target is None:
+        return PossibleUses((), ())
+    is_property = split_id(symbol.id)[0] == "property"
+    kinds = CALLS if calls and not is_property else _ALL_USES
+    positions = {(link.path, link.line) for link in resolved}
+    unlinked = [
+        site for site in sites(graph, target, kinds) if (site.path, site.link_line) not in positions
+    ]
+    return PossibleUses(
+        tuple(site for site in unlinked if site.certainty != ELSEWHERE),
+        tuple(site for site in unlinked if site.certainty == ELSEWHERE),
+    )
