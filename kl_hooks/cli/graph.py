@@ -41,6 +41,7 @@ _COMMANDS = {
     "symbols": "What a file defines, as a tree.",
     "refs": "References: what uses it.",
     "callers": "What calls it.",
+    "uses": "What reads and writes it.",
     "dependents": "What depends on it, through others too.",
     "path": "How one depends on another.",
     "neighbors": "What is linked with it: code, records, documents.",
@@ -450,13 +451,14 @@ def _print_all_by_file(lines: Sequence[_Line]) -> None:
 _TYPES: Final = 2
 
 
-def _site_line(site: Site, name: str) -> _Line:
+def _site_line(site: Site, name: str, *, is_kind_shown: bool = True) -> _Line:
     """`name`: stays in the text where that must be shortened."""
     scope = f"  in {site.scope}" if site.scope else ""
     more = ", …" if len(site.types) > _TYPES else ""
     types = f"  [{', '.join(site.types[:_TYPES])}{more}]" if site.types else ""
     width = max(_NARROWEST, _WIDTH - 8 - len(scope) - len(types))
-    kind = "" if site.kind in ("call", "read") else f"{site.kind}: "
+    is_plain = site.kind in ("call", "read") or not is_kind_shown
+    kind = "" if is_plain else f"{site.kind}: "
     text = f"{kind}{_around(site.text, site.receiver, name, width - len(kind))}"
     return _Line(site.path, site.line, f"{text}{scope}{types}")
 
@@ -501,6 +503,51 @@ def callers(uses: operations.Uses, request: operations.UsesRequest, tests: bool)
     """Print what calls a symbol, by file."""
     _print_uses(uses, request, tests=tests)
     _print_certainty_of_uses(uses, "No callers.", f"kl graph callers {request.name}", calls=True)
+
+
+_STATE_TITLES: Final = {
+    "writes": "written",
+    "changes": "changed in place",
+    "reads": "read",
+    "possible": "possible uses by name, the receiver's likely type in brackets",
+}
+
+
+@operation_command(operations.USES)
+def uses(state: operations.State, request: operations.StateRequest) -> None:
+    """Print what reads and writes something, by file."""
+    symbol, last = state.symbol, state.name.rpartition(".")[2]
+    echo_line(f"{state.name}  {symbol.id}  {symbol.path}:{symbol.line}")
+    numbers = []
+    for name, title in _STATE_TITLES.items():
+        places: operations.Places = getattr(state, name)
+        if places.sites:
+            echo(f"{title}: {len(places.sites)}")
+            lines = [
+                _site_line(site, last, is_kind_shown=name == "possible") for site in places.shown
+            ]
+            _print_all_by_file(lines)
+        numbers += _cut(places.sites, places.shown, _STATE_NOUNS[name])
+    if not state.answer.found:
+        _print_certainty(state.answer, "Nothing reads or writes it.", "")
+    elif state.answer.not_assessed:
+        warn(f"there may be more: {'; '.join(_not_assessed(state.answer))}.")
+    if state.elsewhere.sites and request.is_complete:
+        echo("the same name, but another meaning:")
+        _print_all_by_file([_site_line(site, last) for site in state.elsewhere.sites])
+    elif state.elsewhere.sites:
+        numbers.append(f"{len(state.elsewhere.sites)} of that name with another meaning")
+    if numbers:
+        command = f"kl graph uses {request.name} --all"
+        echo(f"not listed: {', '.join(numbers)} ({command} lists them)")
+
+
+_STATE_NOUNS: Final = {
+    "writes": "write",
+    "changes": "change",
+    "reads": "read",
+    "possible": "possible one",
+}
 
 
 @operation_command(operations.DEPENDENTS)

@@ -239,6 +239,44 @@ def first_places(places: Sequence[_Place]) -> tuple[_Place, ...]:
     return (*in_source[:SHOWN_IN_SOURCE], *in_tests[:SHOWN_IN_TESTS])
 
 
+class StateRequest(NamedTuple):
+    """Whose reads and writes."""
+
+    name: Annotated[
+        str,
+        _NAME._replace(
+            help="An attribute (Slot.closing), a module variable or a constant; as in kl graph refs."
+        ),
+    ]
+    is_complete: Annotated[bool, _ALL_POSSIBLE] = False
+    rev: Annotated[str, _REVISION] = ""
+
+
+class State(NamedTuple):
+    """Who reads and writes something."""
+
+    symbol: Symbol
+    name: str
+    answer: Answer
+    writes: Places
+    changes: Places
+    reads: Places
+    possible: Places
+    elsewhere: Places
+
+
+class Places(NamedTuple):
+    """Places that use a name, of which the first in source and in tests are shown."""
+
+    sites: tuple[Site, ...]
+    is_complete: bool
+
+    @property
+    def shown(self) -> tuple[Site, ...]:
+        """The first of them, or all."""
+        return self.sites if self.is_complete else first_places(self.sites)
+
+
 class DependentsRequest(NamedTuple):
     """Whose dependents."""
 
@@ -706,6 +744,56 @@ CALLERS: Final = Operation(
 )
 
 
+def _state(ws: Workspace, request: StateRequest, access: Access) -> State:
+    from kl_hooks.code.query.lookup import Answer
+    from kl_hooks.code.query.state import state_uses
+
+    with _opened(ws, request.rev, access, records=False) as graph:
+        uses = state_uses(graph, request.name)
+        answer = Answer(
+            bool(uses.writes or uses.changes or uses.reads),
+            not_assessed=graph.paths_not_assessed,
+            possible=len(uses.possible),
+        )
+    lists = {name: Places(getattr(uses, name), request.is_complete) for name in STATE_LISTS}
+    return State(uses.symbol, uses.name, answer, **lists)
+
+
+STATE_LISTS: Final = ("writes", "changes", "reads", "possible", "elsewhere")
+"""What a state is made of."""
+
+
+def _state_to_dict(state: State) -> dict[str, Any]:
+    plain: dict[str, Any] = {"symbol": symbol_to_dict(state.symbol), "name": state.name}
+    for name in STATE_LISTS:
+        places: Places = getattr(state, name)
+        is_shown = name != "elsewhere" or places.is_complete
+        plain[name] = [site_to_dict(site) for site in places.shown] if is_shown else []
+        plain[f"{name}_total"] = len(places.sites)
+    return plain | {
+        "answer": state.answer.verdict,
+        "not_assessed": list(state.answer.not_assessed),
+    }
+
+
+USES: Final = Operation(
+    "graph uses",
+    """List what reads and writes NAME: an attribute, a module variable, a constant.
+
+    An attribute of self belongs to its class and the subclasses, declared or not (Slot.closing).
+    Writes bind it, changes are in place (self.jobs.append(job)). Uses whose receiver is of unknown
+    type come last, with what it is likely to be. The first 15 of each list in source and 5 in tests
+    are listed, --all lists every one.
+    """,
+    StateRequest,
+    _state,
+    _state_to_dict,
+    "kl.graph.uses/1",
+    "kl graph uses Basket.lines",
+    progress=_PROGRESS,
+)
+
+
 def _dependents(ws: Workspace, request: DependentsRequest, access: Access) -> DependentList:
     from kl_hooks.code.query.dependents import dependents
 
@@ -1012,6 +1100,7 @@ OPERATIONS: Final = (
     SYMBOLS,
     REFS,
     CALLERS,
+    USES,
     DEPENDENTS,
     PATH,
     NEIGHBORS,

@@ -592,3 +592,38 @@ def test_a_class_that_is_only_used_as_a_type_shows_where(kl: Kl) -> None:
         "     4  references  in function:kinds.f  (same scope)",
         "     5  references  in function:kinds.f  (same scope)",
     ]
+
+
+def test_reads_and_writes_of_an_attribute(kl: Kl) -> None:
+    source = (
+        "class Slot:\n    def __init__(self):\n        self.closing = None\n\n"
+        "    def close(self):\n        if self.closing:\n            self.closing = 1\n\n\n"
+        "def f(slot, x):\n    slot.closing = x\n"
+    )
+    write(Path.cwd(), {"slot.py": source})
+    code, out, err = kl("graph", "uses", "Slot.closing")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "Slot.closing  type:slot.Slot  slot.py:1",
+        "written: 2",
+        "slot.py",
+        "     3  self.closing = None  in Slot.__init__",
+        "     7  self.closing = 1  in Slot.close",
+        "read: 1",
+        "slot.py",
+        "     6  if self.closing:  in Slot.close",
+        "possible uses by name, the receiver's likely type in brackets: 1",
+        "slot.py",
+        "    11  write: slot.closing = x  in f",
+    ]
+    answer = json.loads(kl("graph", "uses", "Slot.closing", "--format", "json")[1])
+    assert (answer["schema"], answer["answer"], answer["name"]) == (
+        "kl.graph.uses/1",
+        "yes",
+        "Slot.closing",
+    )
+    assert [(site["line"], site["in"]) for site in answer["writes"]] == [
+        (3, "method:slot.Slot.__init__"),
+        (7, "method:slot.Slot.close"),
+    ]
+    assert (answer["writes_total"], answer["reads_total"], answer["possible_total"]) == (2, 1, 1)

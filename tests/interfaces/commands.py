@@ -67,6 +67,7 @@ _SERVERS = {"mcp": "its tools and resources", "serve": "its routes"}
 """Commands that stay → what of them is called instead."""
 
 
+GRAPH_VERBS = ("show", "refs", "callers", "uses", "dependents")
 _LAST = (
     *(
         "delete",
@@ -241,7 +242,7 @@ def _cases(canaries: Canaries) -> Mapping[str, list[Arguments]]:
             *((one, "--format", "auto") for one in (f"{PAGES}plans.md", "docs/adr/0001-plain.md")),
             ("docs/adr/0001-plain.md", "--format", "madr", "--json"),
         ],
-        **{f"graph {one}": graph for one in ("show", "refs", "callers", "dependents")},
+        **{f"graph {verb}": graph for verb in GRAPH_VERBS},
         "graph neighbors": [(node,), (HIDDEN_FILE,), (shown_node,)],
         "graph search": [(WORDS,), ("secret",)],
         "graph symbols": [(HIDDEN_FILE,), (SHOWN_FILE,)],

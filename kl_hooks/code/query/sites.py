@@ -341,7 +341,8 @@ def _shown(value: Value) -> str:
 def _owner(occurrence: Occurrence, module: str) -> NodeId:
     """The Id of the symbol around an occurrence, as links of the graph name it."""
     frame = occurrence.frame
-    ids = frame.ids or frame.home.ids
+    # `self.x: int` in a method makes a field, but it is the method that assigns it
+    ids = frame.home.ids if frame.scope == "function" or not frame.ids else frame.ids
     prefix, name = split_id(ids[0])
     return NodeId(f"{prefix}:{module}{name.removeprefix(MODULE)}")
 

@@ -1,0 +1,95 @@
+"""Who reads and writes an attribute, a module variable, a constant.
+
+An attribute need not be declared: `self.closing = None` in a method makes one, which has no symbol
+of its own in the graph. It is asked for by its class.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kl_hooks.code.query.lookup import Unknown, class_closure, resolve_text
+from kl_hooks.code.query.occurrences import CHANGES, READS, WRITES
+from kl_hooks.code.query.sites import ELSEWHERE, RESOLVED, Site, Target, sites, target_of
+from kl_hooks.model.symbol import last_name, split_id
+
+if TYPE_CHECKING:
+    from kl_hooks.code.query.session import Graph
+    from kl_hooks.model.symbol import Symbol
+
+_ALL: Final = READS | CHANGES | WRITES
+_MEMBERS: Final = ("field", "property", "method")
+_CLASSES: Final = ("type", "interface")
+
+
+class StateUses(NamedTuple):
+    """The uses of an attribute or variable; each list by path and line, source before tests."""
+
+    symbol: Symbol
+    """Itself, or the class of an attribute that is declared nowhere."""
+    name: str
+    """`_Slot.closing`, or the name of a variable."""
+    writes: tuple[Site, ...]
+    """Where it is bound: assigned, declared, deleted, passed to the constructor by name."""
+    changes: tuple[Site, ...]
+    """Where what it holds is changed in place."""
+    reads: tuple[Site, ...]
+    possible: tuple[Site, ...]
+    """Uses of any kind that may mean it, the likeliest first."""
+    elsewhere: tuple[Site, ...]
+    """Uses of the name with another meaning, as far as is known."""
+
+
+def state_uses(graph: Graph, text: str) -> StateUses:
+    """Who reads and writes what `text` means. Errors as `resolve_text`."""
+    try:
+        symbol = resolve_text(graph, text)
+    except Unknown as problem:
+        return _of_undeclared(graph, text, problem)
+    target = target_of(graph, symbol)
+    if target is None:  # a module, a record: nothing in code binds it
+        return _sorted(symbol, last_name(symbol.id), [])
+    name = f"{target.owner.rpartition('.')[2]}.{target.name}" if target.owner else target.name
+    return _sorted(symbol, name, sites(graph, _with_family(graph, target), _ALL))
+
+
+def _of_undeclared(graph: Graph, text: str, unknown: Unknown) -> StateUses:
+    """The uses of an attribute that only methods assign."""
+    owner, _, attribute = text.rpartition(".")
+    if not owner or not attribute.isidentifier():
+        raise unknown
+    symbol = resolve_text(graph, owner)
+    prefix, dotted = split_id(symbol.id)
+    if prefix not in _CLASSES:
+        raise unknown
+    target = Target(attribute, frozenset(), (symbol.path,), dotted)
+    every_site = sites(graph, _with_family(graph, target), _ALL)
+    if not any(site.certainty == RESOLVED for site in every_site):
+        raise unknown
+    return _sorted(symbol, f"{dotted.rpartition('.')[2]}.{attribute}", every_site)
+
+
+def _with_family(graph: Graph, target: Target) -> Target:
+    """The target with the attributes of that name that subclasses declare: an instance has one."""
+    if not target.owner:
+        return target
+    owners = [f"{prefix}:{target.owner}" for prefix in _CLASSES]
+    subclasses = class_closure(graph.db, owners, incoming=True)
+    names = [target.owner, *(split_id(identifier)[1] for identifier in subclasses)]
+    ids = {f"{prefix}:{name}.{target.name}" for prefix in _MEMBERS for name in names}
+    return target._replace(ids=target.ids | ids)
+
+
+def _sorted(symbol: Symbol, name: str, every_site: list[Site]) -> StateUses:
+    resolved = [site for site in every_site if site.certainty == RESOLVED]
+    others = [site for site in every_site if site.certainty != RESOLVED]
+    return StateUses(
+        symbol,
+        name,
+        tuple(site for site in resolved if site.kind in WRITES),
+        tuple(site for site in resolved if site.kind in CHANGES),
+        tuple(site for site in resolved if site.kind in READS - WRITES),
+        tuple(site for site in others if site.certainty != ELSEWHERE),
+        # the argument of a function that has the name is no use of it
+        tuple(s for s in others if s.certainty == ELSEWHERE and s.kind != "keyword"),
+    )
