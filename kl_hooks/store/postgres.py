@@ -220,6 +220,8 @@ def _rules(name: str, private: bool, append_only: bool) -> Iterator[str]:
     """Who may see and change the rows of a table."""
     # the subqueries are evaluated once per statement, not once per row
     own = "(SELECT current_setting('kl.clone'))" if private else "''"
+    # the session states which clone it is, and others can guess that name
+    login = " AND (clone = '' OR written_by = session_user)"
     if name == "tier_event":  # one table for what is private and for pools, which are shared
         yield (
             f"CREATE TRIGGER place BEFORE INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION"
@@ -228,7 +230,8 @@ def _rules(name: str, private: bool, append_only: bool) -> Iterator[str]:
         here = "clone IN ('', (SELECT current_setting('kl.clone')))"
     else:
         here = f"clone = {own}"
-    mine = f"{here} AND repository = (SELECT allowed"
+    is_private = private or name == "tier_event"
+    mine = f"{here}{login if is_private else ''} AND repository = (SELECT allowed"
     yield f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY"
     yield f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY"
     yield f"CREATE POLICY kl_read ON {name} FOR SELECT USING ({mine}(1)))"
@@ -352,24 +355,39 @@ BEGIN
             ' EXECUTE FUNCTION kl.set_written_by()', tab);
     END LOOP;
 END $$;
+DO $$
+DECLARE rule record;
+BEGIN
+    -- rows of one clone are of the login that wrote them, also in tables that an earlier version made
+    FOR rule IN
+        SELECT policyname, tablename, qual FROM pg_policies
+        WHERE schemaname = 'kl' AND qual LIKE '%kl.clone%' AND qual NOT LIKE '%written_by%'
+    LOOP
+        EXECUTE format('ALTER POLICY %I ON kl.%I USING ((%s) AND (clone = '''' OR written_by = session_user))',
+            rule.policyname, rule.tablename, rule.qual);
+    END LOOP;
+END $$;
 CREATE OR REPLACE FUNCTION kl.members() RETURNS TABLE (member text, level integer)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = kl, pg_temp AS $$
     SELECT a.member, a.level FROM kl.access a WHERE a.repository = kl.allowed(1) ORDER BY a.member
 $$;
--- The next row of a table gets a number after the highest that is there.
+-- The next row of a table gets a number after the highest of this repository. Higher ones than 2^53 do not count:
+-- a row with the last bigint would end the numbers of all repositories.
 CREATE OR REPLACE FUNCTION kl.skip_numbers(tab text, col text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = kl, pg_temp AS $$
 DECLARE
+    here bigint := kl.allowed(3);
     highest bigint;
     numbers text := pg_get_serial_sequence(format('kl.%I', tab), col);
     last bigint;
 BEGIN
-    IF allowed(3) IS NULL THEN
+    IF here IS NULL THEN
         RAISE insufficient_privilege USING MESSAGE = 'only an admin of the repository may do this';
     END IF;
     -- nobody takes a number meanwhile, in any repository
     EXECUTE format('LOCK TABLE kl.%I IN SHARE ROW EXCLUSIVE MODE', tab);
-    EXECUTE format('SELECT max(%I) FROM kl.%I', col, tab) INTO highest;
+    EXECUTE format('SELECT max(%I) FROM kl.%I WHERE repository = $1 AND %I <= 9007199254740992', col, tab, col)
+        INTO highest USING here;
     EXECUTE format('SELECT last_value FROM %s', numbers) INTO last;
     IF highest >= last THEN
         PERFORM setval(numbers, highest);
@@ -723,6 +741,8 @@ class Server:
         connection = self._connect()
         try:
             with _translated_errors(self.place):
+                # else functions that anybody made in the schema `public` are called by the owner
+                connection.execute("SET search_path = pg_catalog, pg_temp")
                 connection.execute("SELECT pg_advisory_lock(%s, 0)", (_LOCK,))
                 connection.execute(_SETUP)
                 connection.execute("SELECT kl.add_repository(%s)", (self.address.repository,))
