@@ -10,12 +10,17 @@ refused. Each request opens the repository anew.
 from __future__ import annotations
 
 import hmac
+import io
 import json
 import re
+import socket
 import sys
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -30,8 +35,10 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 HOST: Final = "127.0.0.1"
-_SECONDS: Final = 30
-"""For a client to send its request."""
+_SECONDS: Final = 30.0
+"""For a client to send its request, and again to read the answer."""
+_CONNECTIONS: Final = 32
+"""At once, each of which has a thread."""
 
 
 class Route(NamedTuple):
@@ -72,9 +79,21 @@ class KnowledgeServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(
-        self, opened: Callable[[], Workspace], token: str, *, port: int, allow_write: bool
+        self,
+        opened: Callable[[], Workspace],
+        token: str,
+        *,
+        port: int,
+        allow_write: bool,
+        seconds: float = _SECONDS,
+        connections: int = _CONNECTIONS,
     ) -> None:
+        """`seconds`: for a client to send its request, and again to read the answer. `connections`: at
+        once; further ones are refused.
+        """
         self.opened, self.token, self.allow_write = opened, token, allow_write
+        self.seconds = seconds
+        self._free_connections = BoundedSemaphore(connections)
         try:
             super().__init__((HOST, port), _Handler)
         except (OSError, OverflowError) as problem:
@@ -84,10 +103,40 @@ class KnowledgeServer(ThreadingHTTPServer):
             ) from None
         self.hosts = frozenset(f"{name}:{self.server_port}" for name in (HOST, "localhost"))
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection in a thread of its own, or refuse it where there are too many."""
+        if not self._free_connections.acquire(blocking=False):
+            # the answer fits into the buffer of a new connection, and must not wait for its client
+            request.setblocking(False)
+            with suppress(OSError):
+                request.send(_BUSY)
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # no thread was started
+            self._free_connections.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a connection, and let the next one in."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free_connections.release()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Report an error outside of an answer, unless the client left before it had its answer."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
+
+
+_BUSY_ANSWER: Final = json.dumps(failed("", KlError("too many connections at once."))).encode()
+_BUSY: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
+    b"Cache-Control: no-store\r\nConnection: close\r\n"
+    b"Content-Length: %d\r\n\r\n%s" % (len(_BUSY_ANSWER), _BUSY_ANSWER)
+)
 
 
 class _Refused(Exception):
@@ -98,6 +147,29 @@ class _Refused(Exception):
         self.status = status
 
 
+class _TimedReader(io.RawIOBase):
+    """What a client sends until a deadline. A timeout of the socket alone begins anew with each byte."""
+
+    def __init__(self, connection: socket.socket, seconds: float) -> None:
+        self._connection, self._seconds = connection, seconds
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin the time of the next request."""
+        self._deadline = time.monotonic() + self._seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Receive what is there. TimeoutError after the deadline."""
+        seconds = self._deadline - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError
+        self._connection.settimeout(seconds)
+        return self._connection.recv_into(buffer)
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: KnowledgeServer
     protocol_version = "HTTP/1.1"
@@ -105,7 +177,17 @@ class _Handler(BaseHTTPRequestHandler):
     default_request_version = protocol_version
     server_version = "kl"
     sys_version = ""
-    timeout = _SECONDS
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self._received = _TimedReader(self.connection, self.server.seconds)
+        self.rfile = io.BufferedReader(self._received)
+
+    def handle_one_request(self) -> None:
+        """Read a request and answer it, within the time for each."""
+        self._received.restart()
+        super().handle_one_request()
 
     def do_GET(self) -> None:
         self._answer()
@@ -152,6 +234,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Cache-Control", "no-store")
         if self.close_connection:
             self.send_header("Connection", "close")
+        # of the whole of what is sent
+        self.connection.settimeout(self.server.seconds)
         self.end_headers()
         self.wfile.write(data)
 
@@ -206,7 +290,8 @@ class _Handler(BaseHTTPRequestHandler):
             data = self.rfile.read(int(length))
         except TimeoutError:
             raise _Refused(
-                HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive in {_SECONDS} seconds."
+                HTTPStatus.REQUEST_TIMEOUT,
+                f"the body did not arrive in {self.server.seconds:g} seconds.",
             ) from None
         if len(data) < int(length):
             raise _Refused(HTTPStatus.BAD_REQUEST, "the body is shorter than its Content-Length.")

@@ -203,12 +203,6 @@ def test_oversized_and_broken_requests_are_refused(
     assert serve.raw(
         b"\x16\x03\x01\r\n\r\n"
     )  # TLS, or anything else: answered, and the server goes on
-    monkeypatch.setattr(http_server._Handler, "timeout", 0.2)
-    slow = serve.raw(
-        (head + "Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{}").encode()
-    )
-    assert slow.startswith(b"HTTP/1.1 408 ")
-    monkeypatch.setattr(http_server._Handler, "timeout", 20)
     for body in (b"null", b"[]", b"\xff", b'{"query": NaN}', b"[" * 100_000):
         for method, path in (("GET", "/rag/search"), ("POST", "/rag/documents/DOC-0001/process")):
             status, refused, _ = serve.ask(method, path, body)
