@@ -105,7 +105,8 @@ class _Decision:
         raise TypeError(f"the policy can't decide on a {type(value).__name__}")
 
     def _whole(self, value: Any, parts: dict[Any, Any]) -> Any:
-        effects = {self._effect("", part) for part in parts.values() if isinstance(part, FilePath)}
+        paths = (part for part in parts.values() if isinstance(part, FilePath))
+        effects = set(map(self._effect_on_file, paths))
         tests = (part for part in parts.values() if isinstance(part, TestName))
         effects |= {self._effect(f"test:{test}", test.path) for test in tests}
         if "deny" in effects:
@@ -141,7 +142,7 @@ class _Decision:
         return _DENIED if effect == "deny" else test
 
     def path(self, path: FilePath) -> str:
-        return path if self._effect("", path) != "deny" else WITHHELD
+        return path if self._effect_on_file(path) != "deny" else WITHHELD
 
     def symbol(self, symbol: Symbol) -> Any:
         effect, rule = self._decided(symbol.id, symbol.path)
@@ -152,7 +153,7 @@ class _Decision:
 
     def link(self, link: Link) -> Any:
         effects = {self._effect(end) for end in (link.source, link.target)}
-        effects.add(self._effect("", link.path) if link.path else "allow")
+        effects.add(self._effect_on_file(link.path))
         if "deny" in effects:
             return _DENIED
         if "redact" in effects:
@@ -193,7 +194,8 @@ class _Decision:
 
     def excerpt(self, excerpt: Excerpt) -> Any:
         """Of what is redacted nothing that is a text is left; an origin that is unknown is hidden."""
-        if self._effects.get(excerpt.origin, ("deny", ""))[0] != "allow":
+        effect = self._effects.get(excerpt.origin)
+        if effect is None or effect[0] != "allow":
             return _DENIED
         return self._whole(excerpt, named_parts(excerpt) or {})
 
@@ -212,11 +214,12 @@ class _Decision:
     def evidence(self, evidence: Evidence) -> Any:
         """A result, by the test or the file that it is of, and the file that it was raised in."""
         detail = evidence.detail
-        raised_in = str(detail.get("frame") or detail.get("path") or "").partition("::")[0]
+        raised_in = detail.get("frame") or detail.get("path")
         effects = {self._effect_on_file(path_of(evidence.subject))}
         if "deny" in effects:
             return _DENIED
-        effects.add(self._effect_on_file(raised_in))
+        if raised_in:
+            effects.add(self._effect_on_file(str(raised_in).partition("::")[0]))
         if effects != {"allow"}:
             return evidence._replace(detail={})
         subject = self.text(evidence.subject)
