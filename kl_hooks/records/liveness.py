@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.model.record import Record, untitled_path
 from kl_hooks.model.symbol import RECORD_ID
@@ -179,34 +179,25 @@ def uncommitted_paths(ws: Workspace, paths: Collection[str]) -> frozenset[str]:
     return differing_from_head(ws.repo, files) | ({""} & {*paths})
 
 
-class _Assessment(NamedTuple):
-    """Why a record is not live."""
-
-    record: Record
-    not_in_force: str
-    not_accepted: str
-    """Counts where the record's file differs from what is committed."""
-
-
 def _with_reasons(ws: Workspace, records: Sequence[Record]) -> list[tuple[Record, str]]:
     """Return each record with the reason why it is not live. People review what they commit: that
     counts as acceptance.
     """
-    assessments = [_assess(ws, record) for record in records]
-    uncommitted = uncommitted_paths(
-        ws, [item.record.path for item in assessments if item.not_accepted]
-    )
-    return [
-        (record, not_in_force or (not_accepted if record.path in uncommitted else ""))
-        for record, not_in_force, not_accepted in assessments
-    ]
-
-
-def _assess(ws: Workspace, record: Record) -> _Assessment:
-    not_in_force = _not_in_force_reason(ws, record)
+    not_in_force = {
+        record.id: reason for record in records if (reason := _not_in_force_reason(ws, record))
+    }
     # what is not in force is not shown: the reading of its text would be for nothing
-    not_accepted = "" if not_in_force else _not_accepted_reason(ws, record)
-    return _Assessment(record, not_in_force, not_accepted)
+    not_accepted = {
+        record.id: reason
+        for record in records
+        if record.id not in not_in_force and (reason := _not_accepted_reason(ws, record))
+    }
+    doubtful = [record for record in records if record.id in not_accepted]
+    uncommitted = uncommitted_paths(ws, [record.path for record in doubtful])
+    reasons = not_in_force | {
+        record.id: not_accepted[record.id] for record in doubtful if record.path in uncommitted
+    }
+    return [(record, reasons.get(record.id, "")) for record in records]
 
 
 def _not_in_force_reason(ws: Workspace, record: Record) -> str:

@@ -885,7 +885,7 @@ def _redact_under(key: str, item: Any) -> Any:
     if not _is_secret_name(key):
         return redact_value(item)
     if isinstance(item, str):
-        return item if _is_placeholder(item) or item.startswith("[redacted:") else "[redacted:key]"
+        return item if _is_placeholder(item) else "[redacted:key]"
     if isinstance(item, list | tuple):
         return [_redact_under(key, part) for part in item]
     return redact_value(item)
