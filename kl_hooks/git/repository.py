@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -280,6 +280,21 @@ def is_tracked(repo: Repository, path: Path | str) -> bool:
     if inside == ".." or inside.startswith("../"):
         return False
     return bool(git_in(repo, "--literal-pathspecs", "ls-files", "-z", "--", inside))
+
+
+def tracked_among(repo: Repository, paths: Iterable[str]) -> set[str]:
+    """Return those of these paths from the top that the index has: a file, or a folder with
+    something in it. One git process.
+    """
+    wanted = sorted(paths)
+    if not wanted:
+        return set()
+    tracked = set[str]()
+    for file in git_in(repo, "--literal-pathspecs", "ls-files", "-z", "--", *wanted).split(b"\0"):
+        path = os.fsdecode(file)
+        tracked.add(path)
+        tracked.update(path[:end] for end, sign in enumerate(path) if sign == "/")
+    return tracked & set(wanted)
 
 
 def resolve_commit(repo: Repository, rev: str) -> str:

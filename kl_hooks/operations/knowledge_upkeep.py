@@ -77,8 +77,8 @@ def _check_to_dict(check: KnowledgeCheck) -> dict[str, Any]:
 
 CHECK: Final = Operation(
     "knowledge check",
-    """Check that authored files are valid, ids belong to one file each, and links and chains lead
-    somewhere.
+    """Check that authored files are valid, IDs belong to one file each, and links, chains and the
+    paths that decisions govern lead somewhere.
 
     All files are read; findings are shown for FILES alone, if any are named. Exit 1: findings; 2: a
     file that can't be read.
@@ -335,8 +335,8 @@ HEALTH: Final = Operation(
     "knowledge health",
     """Find unhealthy records: broken, stale, contradicted, unanchored, over-long or unused ones.
 
-    Contradicted are two accepted decisions that govern the same code without naming each other, and
-    memories that ask for an import which the manifest forbids. How alike two texts are never
+    Contradicted are two accepted decisions that supersede the same one without naming each other,
+    and memories that ask for an import which the manifest forbids. How alike two texts are never
     counts.
     """,
     HealthRequest,

@@ -10,6 +10,7 @@ this finds edits, not attackers (SECURITY.md).
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,11 +18,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.git import files
+from kl_hooks.git.renames import last_commit_touching
+from kl_hooks.git.repository import Repository, tracked_among
+from kl_hooks.git.run import GitFailed
 from kl_hooks.model.actors import agent
 from kl_hooks.model.kind import REJECTED, Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
-from kl_hooks.model.symbol import RECORD_ID, NodeId
+from kl_hooks.model.symbol import RECORD_ID, NodeId, split_id
 from kl_hooks.model.text import suggest_spelling
 from kl_hooks.records.citations import citation_line, cited_records, ended_words
 from kl_hooks.records.document import duplicate_id, read_document
@@ -37,10 +41,14 @@ from kl_hooks.records.repository import (
     select_rows,
 )
 from kl_hooks.records.sync import sync
+from kl_hooks.records.validate import InvalidValue, node_id
 from kl_hooks.store.files import MAX_BYTES, read_small
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
+
+GOVERNS: Final = "adr_governs"
+"""The relation of fields that hold what a decision applies to."""
 
 
 class CheckedFile(NamedTuple):
@@ -83,6 +91,8 @@ def check_knowledge(
     texts = _staged_files(ws) if staged else _working_files(ws, unread)
     result = check_files(ws.kinds, texts, _ids_in_database(ws))
     result.unread += unread
+    for problem, is_removed in _absent_paths(ws, result, staged):
+        (result.findings if is_removed else result.remarks).append(redact_problem(problem))
     if only:
         for problems in (result.findings, result.unread, result.remarks):
             problems[:] = [one for one in problems if one.path in only]
@@ -282,6 +292,57 @@ def _ended_citations(kinds: Mapping[str, Kind], records: Mapping[str, Record]) -
             if ended.get(cited):
                 reason = f"{name}: {citation_line(cited, ended)}."
                 yield Problem(path, record.lines.get(name, 1), 1, reason)
+
+
+def _absent_paths(
+    ws: Workspace, result: CheckResult, staged: bool
+) -> Iterator[tuple[Problem, bool]]:
+    """Yield a problem for each path that a live decision governs and that is not there, and whether
+    it was removed: a path that never was may be planned.
+    """
+    if ws.repo is None:
+        return
+    governed = [
+        (str(file.node).removeprefix("file:"), file.record, field.name, path)
+        for file in result.files
+        if file.record and file.record.status in ws.kinds[file.record.kind].live
+        for field in ws.kinds[file.record.kind].all_fields
+        if field.relation == GOVERNS
+        for path in map(_governed_path, file.record.many(field.name))
+        if path
+    ]
+    paths = {path for *_, path in governed}
+    present = (
+        tracked_among(ws.repo, paths)
+        if staged
+        else {path for path in paths if os.path.lexists(ws.root / path)}
+    )
+    commits = {path: _last_commit(ws.repo, path) for path in paths - present}
+    for page, record, name, path in governed:
+        if path in present:
+            continue
+        line = record.lines.get(name, 1)
+        if commit := commits[path]:
+            reason = f"{name}: there is no {path} any more; commit {commit[:8]} was the last to change it."
+            hint = "Name what has its place, or take the path out."
+            yield Problem(page, line, 1, reason, hint), True
+        else:
+            yield Problem(page, line, 1, f"{name}: there is no {path} yet."), False
+
+
+def _governed_path(text: str) -> str:
+    """The path of a file or folder that a field names; empty for symbols and records."""
+    with suppress(InvalidValue):
+        scheme, path = split_id(node_id(text))
+        return path if scheme == "file" else ""
+    return ""
+
+
+def _last_commit(repo: Repository, path: str) -> str:
+    try:
+        return last_commit_touching(repo, "HEAD", [path])
+    except GitFailed:  # nothing is committed yet
+        return ""
 
 
 def _is_missing(

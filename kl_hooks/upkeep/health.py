@@ -1,8 +1,9 @@
 """Health: which records are broken, stale, contradicted, unanchored, over-long or unused; counts
 that can fail CI.
 
-Contradictions are found by subject alone, never by how similar two texts are. A memory contradicts
-the manifest only by a whole import statement, and only for the files that it is about.
+Contradictions are found by what records name, never by how similar two texts are. Two decisions
+contradict each other where both supersede the same one. A memory contradicts the manifest only by a
+whole import statement, and only for the files that it is about.
 """
 
 from __future__ import annotations
@@ -121,7 +122,6 @@ def check_health(
     since = min((micros(one.at) for one in events), default=0)
     no_events = "" if used else "unused: no Event shows yet that a record was used"
     unreadable = [issue for issue in _unreadable_files(ws) if is_counted(issue.id)]
-    decisions = [one for one in records if one.kind == "decision"]
     issues = [
         *(_issue(one, "broken", f"{one.path}: {one.broken}") for one in records if one.broken),
         *unreadable,
@@ -130,10 +130,7 @@ def check_health(
             stale_reasons(ws, records) | seeds,
             [one.id for one in records if is_expired(ws, one)],
         ),
-        *contradicting_decisions(
-            decisions,
-            {one.id: [i for i in map(_node, one.many("governs")) if i] for one in decisions},
-        ),
+        *contradicting_decisions(one for one in records if one.kind == "decision"),
         *forbidden_imports([one for one in records if one.kind == "memory"], named, manifest),
         *long_records(
             records, {one.id: len(record_text(ws.kinds[one.kind], one)) for one in records}
@@ -206,23 +203,27 @@ def unused_records(
             yield _issue(record, "unused", f"not used for {counted((now - last) // DAY, 'day')}")
 
 
-def contradicting_decisions(decisions: Iterable[Record], subjects: Named) -> Iterator[Issue]:
-    """Yield accepted decisions that govern the same file or symbol and do not name each other in
-    any field.
+def contradicting_decisions(decisions: Iterable[Record]) -> Iterator[Issue]:
+    """Yield live decisions that supersede the same one and do not name each other in any field, as
+    after a merge of two branches.
+
+    Decisions on one file contradict nothing: several may govern it.
     """
-    governing: dict[str, list[Record]] = {}
+    successors: dict[str, list[Record]] = {}
     for decision in decisions:
-        for subject in dict.fromkeys(subjects.get(decision.id, ())):
-            governing.setdefault(subject, []).append(decision)
-    for subject, governing_decisions in sorted(governing.items()):
-        for decision in governing_decisions:
+        for superseded in dict.fromkeys(decision.many("supersedes")):
+            successors.setdefault(superseded, []).append(decision)
+    for superseded, rivals in sorted(successors.items()):
+        for decision in rivals:
             others = [
                 other.id
-                for other in governing_decisions
+                for other in rivals
                 if not (other is decision or _names(decision, other) or _names(other, decision))
             ]
             if others:
-                yield _issue(decision, "contradicted", f"{', '.join(others)} governs {subject} too")
+                verb = "supersedes" if len(others) == 1 else "supersede"
+                reason = f"{', '.join(others)} {verb} {superseded} too"
+                yield _issue(decision, "contradicted", reason)
 
 
 def _names(decision: Record, other: Record) -> bool:

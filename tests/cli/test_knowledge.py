@@ -80,11 +80,16 @@ def test_health_states_what_speaks_against_what_and_can_fail(known: Checkout) ->
 
 
 @pytest.mark.slow
-def test_contradictions_by_subject_only(known: Checkout) -> None:
+def test_contradictions_by_what_records_name_only(known: Checkout) -> None:
     ws = known.workspace()
     create_record(
         ws, ws.kinds["decision"], {"title": "Feed text", "governs": ["function:a.feed"], **PRINTED}
     )
+    assert "contradicted" not in health(known), "two decisions may govern one function"
+    for number in (2, 4):
+        path = next((known.root / ".kl/knowledge/decisions").glob(f"ADR-000{number}*"))
+        rest = path.read_text().replace("supersedes: [ADR-0001]\n", "")
+        path.write_text(rest.replace("governs:", "supersedes: [ADR-0001]\ngoverns:"))
     assert health(known)["contradicted"] == ["ADR-0002", "ADR-0004"]
     known.write(
         ".kl/architecture.yaml",

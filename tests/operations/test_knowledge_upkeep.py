@@ -33,8 +33,8 @@ Pay.
 
 @pytest.fixture
 def pay(repo: Checkout) -> Checkout:
-    """Two accepted decisions on one file that don't know of each other, with one tag, and an open
-    memory.
+    """Two accepted decisions that supersede the same one and don't name each other, with one tag,
+    and an open memory.
     """
     assert repo.kl("init", "--yes").returncode == 0
     repo.write("src/pay.py", "")
@@ -43,6 +43,9 @@ def pay(repo: Checkout) -> Checkout:
         done = repo.kl("decision", "new", f"Bob {number}", *DECISION, "--tag", "private")
         assert done.returncode == 0, done.stderr
         assert repo.kl("decision", "accept", f"ADR-000{number}").returncode == 0
+        path = next((repo.root / ".kl/knowledge/decisions").glob(f"ADR-000{number}*"))
+        path.write_text(path.read_text().replace("governs:", "supersedes: [ADR-0090]\ngoverns:"))
+    assert repo.kl("knowledge", "verify", "--seal").returncode == 0
     assert repo.kl("memory", "add", "Round half up").returncode == 0
     change = ("decision", "edit", "ADR-0001", "--rationale", "Bob asked")
     assert repo.kl(*change, env=AGENT).returncode == 0

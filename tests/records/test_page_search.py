@@ -175,6 +175,58 @@ def test_check_states_everything_at_once(pages: Checkout) -> None:
     assert only.returncode == 1 and "ADR-0003" not in only.stdout and "Did you mean" in only.stdout
 
 
+GOVERNING = """---
+id: ADR-0007
+title: Carts are lists
+status: {status}
+date: 2026-11-28
+governs: [src/cart.py, src/old/, src/planned.py, function:cart.total, ADR-0001]
+---
+
+## Context
+
+Simple.
+
+## Decision
+
+A list.
+"""
+
+
+@pytest.mark.parametrize("is_staged", [False, True])
+def test_check_finds_governed_paths_that_were_removed(pages: Checkout, is_staged: bool) -> None:
+    words = ("knowledge", "check", *(["--staged"] if is_staged else []), "--format", "json")
+
+    def governed() -> dict[str, list[str]]:
+        pages.git("add", "-A")
+        answer = json.loads(pages.kl(*words).stdout)
+        return {
+            part: [
+                f"{problem['line']}: {problem['message']}"
+                for problem in answer[part]
+                if problem["message"].startswith("governs")
+            ]
+            for part in ("findings", "remarks")
+        }
+
+    path = ".kl/knowledge/decisions/ADR-0007-carts.md"
+    pages.write(path, GOVERNING.format(status="accepted"))
+    pages.write("src/cart.py", "")
+    pages.write("src/old/a.py", "")
+    pages.commit()
+    planned = ["6: governs: there is no src/planned.py yet."]
+    assert governed() == {"findings": [], "remarks": planned}
+    pages.git("rm", "-q", "-r", "src")
+    for _ in ("not committed", "committed"):
+        assert [line.partition(" any more; commit ")[0] for line in governed()["findings"]] == [
+            "6: governs: there is no src/cart.py",
+            "6: governs: there is no src/old",
+        ]
+        pages.commit()
+    pages.write(path, GOVERNING.format(status="deprecated"))
+    assert governed() == {"findings": [], "remarks": []}
+
+
 def test_check_can_t_read(pages: Checkout) -> None:
     (pages.root / "docs/latin.md").write_bytes(b"caf\xe9\n")
     done = pages.kl("knowledge", "check")

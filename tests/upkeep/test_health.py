@@ -31,27 +31,26 @@ def record(identifier: str, kind: str = "decision", **values: object) -> Record:
     return Record(kind, identifier, {"title": "Feed bytes", **values})  # type: ignore[dict-item]
 
 
-def test_two_decisions_on_one_item_contradict_unless_they_know_of_each_other() -> None:
-    one, two, three = record("ADR-1"), record("ADR-2"), record("ADR-3", related=("ADR-1",))
-    subjects = {
-        "ADR-1": ["file:a.py"],
-        "ADR-2": ["file:a.py"],
-        "ADR-3": ["file:a.py"],
-        "ADR-4": ["file:a.pyx"],
-    }
-    found = list(contradicting_decisions([one, two, three, record("ADR-4")], subjects))
-    assert [(f.id, f.reason) for f in found] == [
-        ("ADR-1", "ADR-2 governs file:a.py too"),
-        ("ADR-2", "ADR-1, ADR-3 governs file:a.py too"),
-        ("ADR-3", "ADR-2 governs file:a.py too"),
+def test_decisions_that_supersede_the_same_one_contradict_unless_they_name_each_other() -> None:
+    decisions = [
+        record("ADR-2", supersedes=("ADR-1",)),
+        record("ADR-3", supersedes=("ADR-1",)),
+        record("ADR-4", supersedes=("ADR-1",), related=("ADR-2",)),
+        record("ADR-5", supersedes=("ADR-6",)),
+    ]
+    assert [(issue.id, issue.reason) for issue in contradicting_decisions(decisions)] == [
+        ("ADR-2", "ADR-3 supersedes ADR-1 too"),
+        ("ADR-3", "ADR-2, ADR-4 supersede ADR-1 too"),
+        ("ADR-4", "ADR-3 supersedes ADR-1 too"),
     ]
 
 
-def test_equal_words_are_no_contradiction() -> None:
-    same = [record("ADR-1", decision="Always."), record("ADR-2", decision="Never.")]
-    assert (
-        list(contradicting_decisions(same, {"ADR-1": ["file:a.py"], "ADR-2": ["file:b.py"]})) == []
-    )
+def test_decisions_on_one_file_and_equal_words_are_no_contradiction() -> None:
+    decisions = [
+        record("ADR-1", decision="Always.", governs=("src/a.py",)),
+        record("ADR-2", decision="Never.", governs=("src/a.py",)),
+    ]
+    assert list(contradicting_decisions(decisions)) == []
 
 
 def test_a_memory_that_asks_for_a_forbidden_import() -> None:
