@@ -80,7 +80,7 @@ def uninstall(agent: str, dry: bool, shape: str) -> int:
 @agents.command(epilog="Example: kl agents status --format json")
 @format_option()
 def status(shape: str) -> None:
-    """Which agents are enabled in this clone, and what of kl is registered in which file."""
+    """Show which agents are enabled in this clone, and what is registered in which file."""
     from kl_hooks.tools.agent_setup import agent_states
 
     found = agent_states(_repository()[1])

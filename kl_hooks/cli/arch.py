@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 _COMMANDS = {
     "check": "Check the imports against the manifest.",
-    "show": "A picture of the layers, and of what is imported across them.",
-    "explain": "Why a file, module or layer is judged as it is.",
+    "show": "Draw the layers, and what is imported across them.",
+    "explain": "Explain why a file, module or layer is judged as it is.",
     "fix": "Move imports that only annotations use under TYPE_CHECKING.",
     "mv": "Give a moved folder its new path in the manifest, the baseline and imports.",
     "allow": "Allow an import until a day, and record why.",
-    "baseline": "The violations that are accepted for now: write, show, prune.",
-    "import": "Put a set-up of import-linter or tach into a manifest.",
+    "baseline": "Accept today's violations, so that only new ones block: write, show, prune.",
+    "import": "Convert the configuration of import-linter or tach into a manifest.",
 }
 """Command → its line in the help."""
 

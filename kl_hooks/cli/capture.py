@@ -43,7 +43,7 @@ def run(command: tuple[str, ...]) -> int:
 
 @click.group()
 def commits() -> None:
-    """Take note of new commits."""
+    """Record commits, and name context packages in them."""
 
 
 @commits.command(epilog="Example: kl commits record")

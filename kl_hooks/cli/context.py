@@ -124,7 +124,10 @@ def context() -> None:
 @request_options(Request)
 @format_option("markdown", "xml")
 @click.option(
-    "--explain", "explained", is_flag=True, help="Then every item's score, its parts and reasons."
+    "--explain",
+    "explained",
+    is_flag=True,
+    help="Also print every item's score, its parts and reasons.",
 )
 @click.option(
     "-o",

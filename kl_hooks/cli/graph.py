@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "build": "Update the graph to the working tree, and count what is in it.",
     "search": "Find symbols by name, then by words.",
-    "show": "One symbol, record or page: its relations on one page.",
-    "symbols": "What a file defines, as a tree.",
-    "refs": "References: what uses it.",
-    "callers": "What calls it.",
-    "uses": "What reads and writes it.",
-    "dependents": "What depends on it, through others too.",
-    "path": "How one depends on another.",
-    "neighbors": "What is linked with it: code, records, documents.",
-    "stats": "How much there is, and how it hangs together.",
+    "show": "Show one symbol, record or page with its relations.",
+    "symbols": "List what a file defines, as a tree.",
+    "refs": "List what uses a symbol.",
+    "callers": "List what calls a symbol.",
+    "uses": "List what reads and writes a symbol.",
+    "dependents": "List what depends on a symbol, through others too.",
+    "path": "Show how one symbol depends on another.",
+    "neighbors": "List what is linked with a symbol: code, records, documents.",
+    "stats": "Count nodes and links, and the parts that nothing links.",
     "merge": "Merge a record into another.",
 }
 """Command → its line in the help."""
@@ -53,7 +53,7 @@ _COMMANDS = {
 
 @click.group(cls=LazyGroup, module="kl_hooks.cli.graph", lines=_COMMANDS)
 def graph() -> None:
-    """The code graph: what is defined where, and what hangs on what.
+    """The code graph: what is defined where, and what depends on what.
 
     Always as the files are now.
     """

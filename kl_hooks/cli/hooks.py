@@ -70,7 +70,7 @@ def install(only: tuple[str, ...], remote: str, shape: str) -> int:
 @hooks.command(epilog="Example: kl hooks uninstall")
 @format_option()
 def uninstall(shape: str) -> int:
-    """Take kl's git hooks away and put back what was there before them, byte for byte."""
+    """Remove kl's git hooks, and restore what was there before them, byte for byte."""
     from kl_hooks.git.hooks import uninstall_hooks
 
     done = uninstall_hooks(_repository(workspace()))

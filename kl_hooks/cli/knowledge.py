@@ -52,17 +52,17 @@ if TYPE_CHECKING:
 
 
 _COMMANDS = {
-    "check": "Whether what is written is valid, and links lead somewhere.",
-    "verify": "Whether authored files are as they were when a person sealed them.",
-    "links": "Where a page leads.",
-    "backlinks": "What leads to a page.",
-    "mentions": "Who speaks of a page without a link.",
-    "related": "Pages similar to a page.",
+    "check": "Check that records are valid, and links lead somewhere.",
+    "verify": "Check that files are as they were when a person sealed them.",
+    "links": "List the links of a page.",
+    "backlinks": "List the links to a page.",
+    "mentions": "List pages that name a page and do not link to it.",
+    "related": "List pages that are similar to a page.",
     "status": "How much is known, and what waits for a person.",
-    "stats": "How much is known, by kind, status, topic and use.",
-    "registry": "Skills, agents, pools, contexts, collections and kinds, as they are now.",
-    "list": "Records of every kind.",
-    "show": "One record of any kind, by its id.",
+    "stats": "Count records by kind, status, topic and use.",
+    "registry": "List skills, agents, pools, contexts, collections and kinds.",
+    "list": "List records of every kind.",
+    "show": "Show one record of any kind, by its ID.",
     "search": "Find records, claims and pages; with options of kl search code, too.",
     "proposals": "List what agents proposed and nobody has decided about.",
     "accept": "Accept what an agent proposed.",
@@ -70,9 +70,9 @@ _COMMANDS = {
     "add": "Import a document: a feature's specification, an overview.",
     "import": "Import records of any kind from JSON or YAML.",
     "export": "Write records of any kind as JSON or YAML.",
-    "clear": "Take away what seeding made.",
-    "health": "Unhealthy records: broken, stale, contradicted; can fail CI.",
-    "gc": "What upkeep would change; with --apply, change it.",
+    "clear": "Delete what seeding made.",
+    "health": "Find unhealthy records: broken, stale, contradicted; can fail CI.",
+    "gc": "Show what upkeep would change; with --apply, change it.",
 }
 """Command → its line in the help."""
 
@@ -88,7 +88,7 @@ _FORMER = ("search", "status")
     cls=LazyGroup, module="kl_hooks.cli.{}", lines=_COMMANDS, places=_PLACES, former=_FORMER
 )
 def knowledge() -> None:
-    """Everything that is known, across kinds, and its upkeep."""
+    """Records of every kind, and their upkeep."""
 
 
 @operation_command(operations.LIST)

@@ -162,14 +162,14 @@ def configure(chosen: operations.Configuration, _request: operations.ConfigureRe
 
 
 _CONTEXT_COMMANDS = {
-    "list": "Those that you can read.",
+    "list": "List the pools that you can read.",
     "create": "Make one.",
     "show": "One, with its entries by relevance, its snapshots and its log.",
     "write": "Write an entry; the version before it stays.",
     "snapshot": "Store it as it is now.",
     "restore": "Make its entries what they were in a snapshot.",
     "grant": "Let an agent read, write or administrate it.",
-    "revoke": "Take that away.",
+    "revoke": "Revoke an agent's access.",
     "archive": "Nobody reads it any more.",
 }
 

@@ -265,16 +265,16 @@ def context_archive(context: Archived, _request: persistent_contexts.NamedContex
 
 
 _POOL_COMMANDS = {
-    "create": "Make one; it is yours.",
-    "list": "Those that you can read.",
-    "show": "One: type, access, limits, keys.",
-    "read": "The value at a dotted path, or all of it.",
+    "create": "Create a pool; you own it.",
+    "list": "List the pools that you can read.",
+    "show": "Show a pool: type, access, limits, keys.",
+    "read": "Read the value at a dotted path, or all of it.",
     "write": "Write a value at a dotted path.",
     "merge": "Merge an object, key by key; null removes a key.",
-    "grant": "Let an agent read it, or write it.",
-    "revoke": "Take that away.",
-    "stats": "Keys, bytes, changes, reads, and what happened last.",
-    "close": "Close one, and remove its data.",
+    "grant": "Grant an agent access to a pool.",
+    "revoke": "Revoke an agent's access.",
+    "stats": "Show keys, bytes, changes, reads, and the last events.",
+    "close": "Close a pool, and remove its data.",
 }
 
 

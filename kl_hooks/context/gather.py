@@ -16,6 +16,7 @@ from kl_hooks.context.fuse import Code, Ranked
 from kl_hooks.evidence.provenance import agent
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.index.postings import SOURCE, corpus_of
+from kl_hooks.model.actors import INSTRUCTION_PAGES
 from kl_hooks.model.package import CODE, Candidate, Omission, Task
 from kl_hooks.model.symbol import language_of
 from kl_hooks.model.text import one_line
@@ -48,15 +49,6 @@ SEEDS: Final = 5
 """How many symbols the neighbors are those of."""
 _FIRST: Final = ("pins", "changed code", "anchors")
 """Lists of what the request or the task names, in this order before other lists without scores."""
-_OWN_DOCUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "claude-code": ("CLAUDE.md",),
-    "codex": ("AGENTS.md",),
-    "gemini-cli": ("GEMINI.md",),
-    "cursor": ("AGENTS.md",),
-}
-"""Agent → the documents that it puts into its own context: records seeded from them would be there
-twice.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +161,7 @@ def _checked(row: Any, clean: Callable[..., str], reader: str = "") -> Candidate
     if not isinstance(row, Candidate):
         raise TypeError(f"gave a {type(row).__name__} where a Candidate belongs")
     found: Candidate = row
-    if found.read_from and found.read_from in _OWN_DOCUMENTS.get(reader, ()):
+    if found.read_from and found.read_from in INSTRUCTION_PAGES.get(reader, ()):
         found = replace(found, omit=f"{reader} reads {found.read_from} itself")
     # a signature and a body are code, where a name is no secret; a docstring is a text
     code = language_of(found.path) if found.kind in CODE else ""

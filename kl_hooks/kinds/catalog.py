@@ -160,7 +160,7 @@ DECISION: Final = Kind(
         Verb(
             "accept",
             "accepted",
-            "It is in force from now on.",
+            "Accept a decision: it is in force from now on.",
             of=("proposed",),
             stamps="decided_at",
             person=True,
@@ -168,7 +168,7 @@ DECISION: Final = Kind(
         Verb(
             "reject",
             "rejected",
-            "It is not taken.",
+            "Reject a decision.",
             of=("proposed",),
             stamps="decided_at",
             person=True,
@@ -176,7 +176,7 @@ DECISION: Final = Kind(
         Verb(
             "deprecate",
             "deprecated",
-            "It is no longer in force, and nothing replaced it.",
+            "End a decision that nothing replaces.",
             of=("proposed", "accepted"),
             stamps="deprecated_at",
             person=True,
@@ -329,8 +329,13 @@ OBJECTIVE: Final = with_proposals(
         verbs=(
             Verb("pause", "paused", "Put it aside; it is shown to nobody unasked.", of=("active",)),
             Verb("resume", "active", "Take it up again.", of=("paused", "abandoned", "completed")),
-            Verb("complete", "completed", "It is reached.", of=("active", "paused")),
-            Verb("abandon", "abandoned", "It will not be reached.", of=("active", "paused")),
+            Verb("complete", "completed", "Mark it as reached.", of=("active", "paused")),
+            Verb(
+                "abandon",
+                "abandoned",
+                "Give it up: it will not be reached.",
+                of=("active", "paused"),
+            ),
         ),
     )
 )
@@ -383,9 +388,15 @@ TASK: Final = Kind(
         Field("reason", "line", "Why it can't go on.", aliases=("blocked_by",)),
     ),
     verbs=(
-        Verb("block", "blocked", "It can't go on.", of=("open",), needs=("reason",)),
-        Verb("unblock", "open", "It can go on.", of=("blocked",)),
-        Verb("reopen", "open", "It must be done again.", of=("done",)),
+        Verb(
+            "block",
+            "blocked",
+            "Mark it as blocked, with the reason.",
+            of=("open",),
+            needs=("reason",),
+        ),
+        Verb("unblock", "open", "Mark it as no longer blocked.", of=("blocked",)),
+        Verb("reopen", "open", "Open it again: it must be redone.", of=("done",)),
     ),
 )
 
@@ -561,7 +572,12 @@ FAILURE: Final = Kind(
             of=("open",),
             needs=("prevention",),
         ),
-        Verb("reopen", "open", "It happened again all the same.", of=("mitigated",)),
+        Verb(
+            "reopen",
+            "open",
+            "Open it again: it happened in spite of the mitigation.",
+            of=("mitigated",),
+        ),
     ),
 )
 
@@ -618,9 +634,9 @@ FEATURE: Final = with_proposals(
             *SEEDED,
         ),
         verbs=(
-            Verb("start", "building", "Work on it has begun.", of=("planned",)),
-            Verb("ship", "shipped", "It is there."),
-            Verb("replan", "planned", "Back to planning.", of=("building", "shipped")),
+            Verb("start", "building", "Mark it as being built.", of=("planned",)),
+            Verb("ship", "shipped", "Mark it as shipped."),
+            Verb("replan", "planned", "Return it to planning.", of=("building", "shipped")),
         ),
     )
 )
@@ -663,8 +679,8 @@ ROLE: Final = with_proposals(
             *SEEDED,
         ),
         verbs=(
-            Verb("retire", "retired", "It is no longer in force.", of=("active",)),
-            Verb("revive", "active", "It is in force again.", of=("retired",)),
+            Verb("retire", "retired", "Take it out of force.", of=("active",)),
+            Verb("revive", "active", "Put it back in force.", of=("retired",)),
         ),
     )
 )
@@ -718,8 +734,8 @@ GATE: Final = with_proposals(
             *SEEDED,
         ),
         verbs=(
-            Verb("retire", "retired", "It is no longer in force.", of=("active",)),
-            Verb("revive", "active", "It is in force again.", of=("retired",)),
+            Verb("retire", "retired", "Take it out of force.", of=("active",)),
+            Verb("revive", "active", "Put it back in force.", of=("retired",)),
         ),
     )
 )
@@ -772,8 +788,8 @@ MODE: Final = with_proposals(
             *SEEDED,
         ),
         verbs=(
-            Verb("retire", "retired", "It is no longer used.", of=("active",)),
-            Verb("revive", "active", "It is used again.", of=("retired",)),
+            Verb("retire", "retired", "Stop using it.", of=("active",)),
+            Verb("revive", "active", "Use it again.", of=("retired",)),
         ),
     )
 )
@@ -941,8 +957,8 @@ FACT: Final = with_proposals(
             *SEEDED,
         ),
         verbs=(
-            Verb("outdate", "outdated", "It is no longer true.", of=("current",)),
-            Verb("renew", "current", "It is true again.", of=("outdated",)),
+            Verb("outdate", "outdated", "Mark it as no longer true.", of=("current",)),
+            Verb("renew", "current", "Mark it as true again.", of=("outdated",)),
         ),
     )
 )
@@ -1026,8 +1042,8 @@ GUIDE: Final = with_proposals(
             *SEEDED,
         ),
         verbs=(
-            Verb("outdate", "outdated", "It is no longer in force.", of=("current",)),
-            Verb("renew", "current", "It is in force again.", of=("outdated",)),
+            Verb("outdate", "outdated", "Take it out of force.", of=("current",)),
+            Verb("renew", "current", "Put it back in force.", of=("outdated",)),
         ),
     )
 )
@@ -1133,13 +1149,13 @@ DOCUMENT: Final = Kind(
         Verb(
             "archive",
             "archived",
-            "No search finds it any more.",
+            "Archive it: no search finds it any more.",
             of=("pending", "indexed", "failed"),
         ),
         Verb(
             "restore",
             "pending",
-            "It is to be indexed again: kl document process.",
+            "Restore it, so that it is indexed again: kl document process.",
             of=("archived",),
         ),
     ),
@@ -1266,15 +1282,15 @@ SKILL: Final = Kind(
         Verb(
             "activate",
             "active",
-            "Agents may be shown it.",
+            "Activate it: agents may be shown it.",
             of=("draft", "deprecated", "archived"),
             person=True,
         ),
-        Verb("deprecate", "deprecated", "No longer use it.", of=("active",), person=True),
+        Verb("deprecate", "deprecated", "Stop using it.", of=("active",), person=True),
         Verb(
             "archive",
             "archived",
-            "It stays for the record alone.",
+            "Archive it: it stays for the record only.",
             of=("draft", "deprecated"),
             person=True,
         ),
@@ -1339,12 +1355,12 @@ PROPOSAL: Final = Kind(
         Field("approved_text", "line", "sha256 of what was approved.", internal=True),
     ),
     verbs=(
-        Verb("submit", "proposed", "It is complete: a person can review it.", of=("draft",)),
-        Verb("review", "under_review", "A person reviews it.", of=("proposed",), person=True),
+        Verb("submit", "proposed", "Submit it for review by a person.", of=("draft",)),
+        Verb("review", "under_review", "Begin to review it.", of=("proposed",), person=True),
         Verb(
             "approve",
             "approved",
-            "It may become a skill (adopt), and what it requires is proposed.",
+            "Approve it: it may become a skill (adopt), and what it requires is proposed.",
             of=("draft", "proposed", "under_review"),
             person=True,
             reviewer=True,
@@ -1353,7 +1369,7 @@ PROPOSAL: Final = Kind(
         Verb(
             "reject",
             "rejected",
-            "It is not taken.",
+            "Reject a proposal, with the reason.",
             of=("draft", "proposed", "under_review", "approved"),
             needs=("reason",),
             person=True,

@@ -15,6 +15,16 @@ AGENTS: Final = (
     ("CURSOR_AGENT", "cursor"),
     ("AIDER_MODEL", "aider"),
 )
+"""Environment variable that an agent sets → its name."""
+INSTRUCTION_PAGES: Final[Mapping[str, tuple[str, ...]]] = {
+    "claude-code": ("CLAUDE.md",),
+    "codex": ("AGENTS.md",),
+    "gemini-cli": ("GEMINI.md",),
+    "cursor": ("AGENTS.md",),
+}
+"""Agent → the documents that it puts into its own context: records seeded from them would be there
+twice.
+"""
 
 
 def agent(environ: Mapping[str, str]) -> str | None:

@@ -233,7 +233,7 @@ def with_proposals(kind: Kind) -> Kind:
     statuses = [one for one in (PROPOSED, REJECTED) if one not in kind.statuses]
     verbs = (
         Verb("accept", kind.live[0], "Accept what an agent proposed.", (PROPOSED,), person=True),
-        Verb("reject", REJECTED, "Do not take what an agent proposed.", (PROPOSED,), person=True),
+        Verb("reject", REJECTED, "Reject what an agent proposed.", (PROPOSED,), person=True),
     )
     return replace(kind, statuses=(*kind.statuses, *statuses), verbs=(*kind.verbs, *verbs))
 

@@ -46,7 +46,7 @@ class Request(NamedTuple):
     weight: Annotated[
         str,
         Parameter(
-            "How much: none, only what is proven (low), or the neighbors of the nearest symbols as"
+            "How much is included: nothing, only what is proven (low), or the neighbors of the nearest symbols as"
             " well (high).",
             choices=("default", "none", "low", "high"),
             is_default_shown=True,
@@ -91,7 +91,7 @@ class Request(NamedTuple):
     type: Annotated[
         str,
         Parameter(
-            f"Of the work: {', '.join(TYPES)}.",
+            f"The type of the work: {', '.join(TYPES)}.",
             choices=(*TYPES, *TYPE_ALIASES),
             metavar="TYPE",
             default="by the task's first word",
@@ -99,23 +99,35 @@ class Request(NamedTuple):
     ] = ""
     """This and the other fields of `WORK` decide budgets of the profile `quota`."""
     phase: Annotated[
-        str, Parameter("Of the work.", choices=("load", "plan", "implement", "test", "review"))
+        str,
+        Parameter(
+            "The phase of the work.", choices=("load", "plan", "implement", "test", "review")
+        ),
     ] = ""
     complexity: Annotated[
-        int, Parameter("Of the work: a larger budget.", bounds=(1, 10), default="5")
+        int,
+        Parameter(
+            "How complex the work is: more of it has a larger budget.", bounds=(1, 10), default="5"
+        ),
     ] = 0
     """0: not given."""
     attempt: Annotated[
-        int, Parameter("Tries before this one: more known failures.", bounds=(0, 100))
+        int, Parameter("Tries before this one: includes more known failures.", bounds=(0, 100))
     ] = 0
     actor: Annotated[
         str,
-        Parameter("player, coach or a role here: its rules, gates, modes.", metavar="ROLE"),
+        Parameter(
+            "Who works: player, coach or a role; includes its rules, gates and modes.",
+            metavar="ROLE",
+        ),
     ] = ""
     """The role of whoever does it."""
     turn: Annotated[
         int,
-        Parameter("Of a loop of work and review: what the last turns left.", bounds=(1, 1000)),
+        Parameter(
+            "The turn in a loop of work and review: includes what the last turns left.",
+            bounds=(1, 1000),
+        ),
     ] = 0
     """Of an automated loop, from 1; 0: there is none."""
     have: Annotated[

@@ -147,7 +147,7 @@ class Explained(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why a file, module or layer is judged as it is."""
+    """Explain why a file, module or layer is judged as it is."""
 
     explained: Explained | None
     """None: there is no manifest."""
@@ -633,7 +633,7 @@ def _imported_to_dict(rules: ImportedRules) -> dict[str, Any]:
 
 IMPORT: Final = _operation(
     "import",
-    """Put a set-up of import-linter or tach (FILE, or the first one found) into a manifest for kl.
+    """Convert the configuration of import-linter or tach (FILE, or the first one found) into a manifest.
 
     Rules stay as strict as they were: what our layers can't express in full stays a contract that
     import-linter runs. What can't be translated is listed, a line each.

@@ -69,7 +69,7 @@ def _written_to_dict(written: Written) -> dict[str, Any]:
 
 ADD: Final = Operation(
     "claim add",
-    """Assert something. An assertion alone is *assumed*, by any actor; what it cites counts while
+    """Claim something about code. A claim alone is *assumed*, by any actor; what it cites counts while
     that is valid.
 
     It is stale when the code changes that it is about, that its text names in backticks, or that a
@@ -204,7 +204,7 @@ def _shown_to_dict(shown: ShownClaim) -> dict[str, Any]:
 
 SHOW: Final = Operation(
     "claim show",
-    "One claim with every reason for its tier.",
+    "Show a claim with every reason for its tier.",
     ClaimRequest,
     _show,
     _shown_to_dict,

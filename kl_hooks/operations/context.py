@@ -337,7 +337,9 @@ class ReplayRequest(NamedTuple):
             is_default_shown=True,
         ),
     ] = 30
-    seed: Annotated[int, Parameter("Of the draw and of the intervals.", is_default_shown=True)] = 0
+    seed: Annotated[
+        int, Parameter("The seed of the random draw and of the intervals.", is_default_shown=True)
+    ] = 0
     repositories: Annotated[
         tuple[str, ...],
         Parameter(

@@ -1041,7 +1041,7 @@ class LinkedNode(NamedTuple):
 
 
 class GraphStats(NamedTuple):
-    """How much there is, and how it hangs together."""
+    """Count nodes and links, and the parts that nothing links."""
 
     nodes: dict[str, int]
     """Kind → how many."""

@@ -147,7 +147,7 @@ def _list_to_dict(listed: KnowledgeList) -> dict[str, Any]:
 
 LIST: Final = Operation(
     "knowledge list",
-    "Records of every kind.",
+    "List records of every kind.",
     ListRequest,
     _list,
     _list_to_dict,

@@ -212,7 +212,7 @@ def _cleared_to_dict(cleared: Cleared) -> dict[str, Any]:
 
 CLEAR: Final = Operation(
     "knowledge clear",
-    """Take away what `kl seed` and `kl knowledge add` made. What people wrote is never touched.
+    """Delete what `kl seed` and `kl knowledge add` made. What people wrote is never touched.
 
     Committed files stay in git's history; seeding makes the records again.
     """,
@@ -426,8 +426,7 @@ def _gc_to_dict(upkeep: Upkeep) -> dict[str, Any]:
 
 GC: Final = Operation(
     "knowledge gc",
-    """What upkeep would change now, policy by policy: archive, demote, prune, fold, delete what is
-    over.
+    """Show what upkeep would change, policy by policy: archive, demote, prune, fold, delete.
 
     Its numbers are in .kl/knowledge/lifecycle.yaml. Nothing is changed without --apply, and a
     second --apply finds nothing to do.
@@ -520,7 +519,7 @@ def _status(ws: Workspace, _request: WholeRequest, access: Access) -> StatusCoun
 
 STATUS: Final = Operation(
     "knowledge status",
-    "How much is known, kind by kind and status by status, and what waits for a person.",
+    "Count records by kind and status, and what waits for a person.",
     WholeRequest,
     _status,
     lambda status: {"kinds": status.counts, "waiting": status.waiting},

@@ -29,7 +29,7 @@ class PageRequest(NamedTuple):
 
 
 class PageLinks(NamedTuple):
-    """Where a page leads."""
+    """List the links of a page."""
 
     page: Page
     links: tuple[PageLink, ...]

@@ -434,7 +434,7 @@ def _stats(ws: Workspace, request: KnownPoolRequest, _access: Access) -> Statist
 
 STATS: Final = Operation(
     "pool stats",
-    "How much a pool has, how often it was changed and read, and what happened last.",
+    "Show how much a pool has, how often it was changed and read, and its last events.",
     KnownPoolRequest,
     _stats,
     lambda statistics: dict(statistics.counts),
