@@ -162,15 +162,15 @@ def configure(chosen: operations.Configuration, _request: operations.ConfigureRe
 
 
 _CONTEXT_COMMANDS = {
-    "list": "List the pools that you can read.",
-    "create": "Make one.",
-    "show": "One, with its entries by relevance, its snapshots and its log.",
+    "list": "List the contexts that you can read.",
+    "create": "Create a context.",
+    "show": "Show a context: entries by relevance, snapshots, log.",
     "write": "Write an entry; the version before it stays.",
-    "snapshot": "Store it as it is now.",
-    "restore": "Make its entries what they were in a snapshot.",
-    "grant": "Let an agent read, write or administrate it.",
+    "snapshot": "Store a snapshot of it.",
+    "restore": "Restore its entries from a snapshot.",
+    "grant": "Grant an agent access: read, write or administrate.",
     "revoke": "Revoke an agent's access.",
-    "archive": "Nobody reads it any more.",
+    "archive": "Archive it: nobody reads it any more.",
 }
 
 

@@ -348,7 +348,7 @@ def delete(kind: Kind) -> Operation:
     """Return the operation that takes a record of a kind away."""
     return Operation(
         f"{kind.name} delete",
-        f"""Take {with_article(kind.name)} away; agents, where no person answers for it.
+        f"""Delete {with_article(kind.name)}; agents, where no person answers for it.
 
         Its id is never used again; a file stays in git's history.
         """,
