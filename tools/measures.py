@@ -165,11 +165,12 @@ def long_sentence_share(pages: Iterable[Path]) -> float:
 
 
 def guides(root: Path = ROOT) -> list[Path]:
-    """The pages that people wrote: no printed ones, no decision records."""
+    """The pages that people wrote: no printed ones, no decision records, no history."""
     docs = root / "docs"
     pages = {*docs.glob("*.md"), *docs.glob("reference/*.md"), *docs.glob("how/*.md")}
     printed = {docs / name for name in ("hookspecs.md", "requirements.md", "reference/modules.md")}
-    return [root / "README.md", *sorted(pages - printed)]
+    history = {docs / "reference" / "before-0.1.md"}
+    return [root / "README.md", *sorted(pages - printed - history)]
 
 
 class Measure(NamedTuple):

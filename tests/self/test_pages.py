@@ -15,7 +15,8 @@ from kl_hooks.cli.main import kl
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-GUIDES = [page for page in PAGES if page.parent.name != "commands" and page.stem != "CHANGELOG"]
+HISTORY = {"CHANGELOG.md", "before-0.1.md"}
+GUIDES = [page for page in PAGES if page.parent.name != "commands" and page.name not in HISTORY]
 """Pages that people wrote, and that are about the program as it is."""
 DECISIONS = sorted((ROOT / ".kl/knowledge/decisions").glob("*.md"))
 LINK = re.compile(r"\]\((?!\w+:)([^()\s#]*)(?:#([^()\s]+))?\)")
