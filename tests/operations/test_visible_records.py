@@ -289,3 +289,8 @@ def test_a_result_that_names_a_hidden_record_loses_the_name_alone(decisions: Dec
     shown = visible_result(decisions.access, result)
     assert shown.subject == "test:tests/a.py::test_a[withheld]"
     assert shown.detail == {"message": "withheld", "frame": "src/a.py"}
+
+
+def test_a_result_of_what_is_in_no_file_keeps_its_details(decisions: Decisions) -> None:
+    result = Evidence("CommandRun", "command:make", "passed", detail={"message": "90"})
+    assert visible_result(decisions.access, result) == result
