@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kl_hooks.cli.output import echo_line, format_option, initialized_workspace, print_answer, warn
-from kl_hooks.errors import CLEAN, FINDINGS, EnvironmentProblem
+from kl_hooks.errors import CLEAN, FINDINGS, EnvironmentProblem, UsageProblem
 from kl_hooks.tools.agent_adapters import AGENTS
 
 if TYPE_CHECKING:
@@ -43,13 +43,16 @@ def agents() -> None:
     help="Make AGENTS.md (CLAUDE.md, GEMINI.md) for the block where it is missing.",
 )
 @click.option(
-    "--asks",
+    "--prompts",
     is_flag=True,
-    help="Prompts bring no package: the agent asks by itself, by MCP or kl context.",
+    help="A prompt brings what decides its task, in at most 2,000 characters.",
 )
+@click.option("--asks", is_flag=True, hidden=True, help="As without --prompts: the default now.")
 @click.option("--dry-run", "dry", is_flag=True, help="Show what would change, and change nothing.")
 @format_option()
-def install(agent: str, shared: bool, block: bool, asks: bool, dry: bool, shape: str) -> int:
+def install(
+    agent: str, shared: bool, block: bool, prompts: bool, asks: bool, dry: bool, shape: str
+) -> int:
     """Register kl's hooks and its MCP server with AGENT, and enable them in this clone (git config
     kl.agents).
 
@@ -59,8 +62,12 @@ def install(agent: str, shared: bool, block: bool, asks: bool, dry: bool, shape:
     """
     from kl_hooks.tools.agent_setup import install_agent
 
+    if prompts and asks:
+        raise UsageProblem("--prompts and --asks exclude each other.")
     ws, repo = _repository()
-    done = install_agent(ws, repo, AGENTS[agent], shared=shared, block=block, dry=dry, asks=asks)
+    done = install_agent(
+        ws, repo, AGENTS[agent], shared=shared, block=block, dry=dry, asks=not prompts
+    )
     return _print_changes("install", agent, done, shape, dry=dry)
 
 
@@ -90,7 +97,7 @@ def status(shape: str) -> None:
     ]
     lines = []
     for one in found:
-        asks = "; it asks for packages itself" if one.enabled and one.asks else ""
+        asks = "; its prompts bring a package" if one.enabled and not one.asks else ""
         lines.append(
             f"{one.agent:<8} {'enabled' if one.enabled else 'not enabled in this clone'}{asks}"
         )

@@ -20,7 +20,7 @@ from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.index.index import split_all, stem
 from kl_hooks.model.package import CODE, Candidate, Package, Query, Search, Signals, Task
-from kl_hooks.model.request import QUOTA, WORK, Request
+from kl_hooks.model.request import BRIEF, QUOTA, WORK, Request
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
 
@@ -147,7 +147,12 @@ def _build(
         from kl_hooks.context.veil import HiddenKnowledge
 
         veil = HiddenKnowledge(ws, policy).veil
-    package = assemble(task, gathered, request, tree, excluded, policy, quota, veil)
+    shortening = None
+    if request.profile == BRIEF:
+        from kl_hooks.context.brief import SHORTENING
+
+        shortening = SHORTENING
+    package = assemble(task, gathered, request, tree, excluded, policy, quota, veil, shortening)
     return replace(package, searches=tuple(searches), queries=tuple(queries), commit=commit or "")
 
 

@@ -105,6 +105,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
     "quota": Profile(
         "relevance and proof; the budget follows from the task and is divided", TIER_BONUS
     ),
+    "brief": Profile("relevance and proof; only the few places that decide the task", TIER_BONUS),
 }
 """Name → profile, the default first."""
 

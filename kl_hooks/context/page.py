@@ -915,6 +915,14 @@ def _omission_notes(fitted: Fitted, any_found: bool) -> list[str]:
     return notes
 
 
+class Shortening(NamedTuple):
+    """How only the few items that decide a task are chosen and shown (`context.brief`)."""
+
+    style: Style
+    shorten: Callable[[Sequence[Ranked], Code, Signals, Callable[[Ranked], int]], list[Ranked]]
+    """(records, code, signals of the task, relevance of a record in thousandths) → the items."""
+
+
 class _Selection(NamedTuple):
     """What may come into a package, and what is omitted before the budget is asked."""
 
@@ -934,6 +942,7 @@ def assemble(
     policy: Policy | None = None,
     quota: Quota | None = None,
     veil: Veil | None = None,
+    shortening: Shortening | None = None,
 ) -> Package:
     """Return the package of what was found for a content tree. KeyError for a style or a profile
     that is not known.
@@ -942,12 +951,15 @@ def assemble(
     the number of sources, fit into the budget, render.
 
     `veil`: what of the texts of shown items may not be read: a commit names the files it touched,
-    and the file of a hidden record has its title in its name.
+    and the file of a hidden record has its title in its name. `shortening`: only what decides the
+    task is wanted.
     """
     # here: hooks of agents read budgets and ask no retriever
     from kl_hooks.context.gather import code_of
 
     style = STYLES[request.style]
+    if shortening and request.style == "text":
+        style = shortening.style
     budget = read_budget(request.budget, HALVES if quota else QUARTERS)
     ranked, code = fuse(found.lists, found.weights, request.profile), code_of(found.lists)
     denied: list[Omission] = []
@@ -964,6 +976,8 @@ def assemble(
         nothing = f"Nothing to show: {POLICY_FILE} denies {len(denied)} of the items found."
         selection = selection._replace(nothing=nothing)
     selection = _concealed(selection, has_policy=policy is not None, veil=veil)
+    if shortening:
+        selection = _shortened(selection, task.signals, shortening)
     selection = _within_sources(_without_given(selection, given), request.max_sources)
     if request.weight == "none" or task.signals == Signals():
         selection = selection._replace(nothing="")  # a note has the reason
@@ -1041,6 +1055,14 @@ def _concealed(selection: _Selection, *, has_policy: bool, veil: Veil | None) ->
         records = _veiled(records, veil)
         code = Code(tuple(_veiled(code.files, veil)), tuple(_veiled(code.symbols, veil)))
     return selection._replace(records=records, code=code)
+
+
+def _shortened(selection: _Selection, signals: Signals, shortening: Shortening) -> _Selection:
+    """Return the few items of a brief; what it omits is counted nowhere."""
+    items = shortening.shorten(
+        selection.records, selection.code, signals, lambda item: relevance(item, signals)
+    )
+    return selection._replace(records=items, code=Code(), omissions=[])
 
 
 def _veiled(ranked: Iterable[Ranked], veil: Veil) -> list[Ranked]:

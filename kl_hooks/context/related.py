@@ -24,7 +24,7 @@ from kl_hooks.git.repository import git_in
 from kl_hooks.graph import links
 from kl_hooks.model.claim import OLDER_TREE, REFUTED, Claim
 from kl_hooks.model.package import CODE, Candidate, Task, symbol_candidate
-from kl_hooks.model.request import Request
+from kl_hooks.model.request import BRIEF, Request
 from kl_hooks.model.symbol import is_test_path, language_of, split_id
 from kl_hooks.model.text import name_list, one_line
 from kl_hooks.proof.freshness import assess
@@ -273,7 +273,14 @@ def add_related(
                 lists = {
                     name: rows for name, rows in lists.items() if rows or name in gathered.lists
                 }
-                lists = _described(ws, db, _with_suspects(ws, db, lists, policy), clean, policy)
+                lists = _with_suspects(ws, db, lists, policy)
+                if request.profile == BRIEF:
+                    from kl_hooks.context.brief import with_facts
+
+                    shows = policy.shows if policy else bool
+                    lists = with_facts(ws, db, lists, near_code(code_of(lists))[0], shows)
+                else:
+                    lists = _described(ws, db, lists, clean, policy)
             elif request.pins:
                 lists["pins"] = tuple(_pinned(ws, None, request.pins))
         if changes:

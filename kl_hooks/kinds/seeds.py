@@ -34,6 +34,11 @@ _MAX_SECTIONS: Final = 20
 """Of one document."""
 _SHORTEST: Final = 10
 """Characters; a shorter text makes no seed."""
+_SENTENCE: Final = 4
+"""Words that a sentence has at least: badges, logos and titles have fewer."""
+_SUBSTITUTION: Final = re.compile(r"\|[\w .-]{1,60}\||</?[a-z][a-z0-9]*(?:\s[^<>]{0,500})?/?>")
+"""Of reStructuredText, mostly pictures; and tags."""
+_ITEM: Final = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
 _PYPROJECT: Final = "pyproject.toml"
 _DOCUMENTS: Final = (
     "README.md",
@@ -386,7 +391,9 @@ def _stem(name: str) -> str:
 
 
 def _introduction(text: str) -> str:
-    """The text before the next heading of any level, without badges, pictures and rules."""
+    """The text before the next heading of any level, from its first sentence on, without badges,
+    pictures and rules.
+    """
     lines: list[str] = []
     for number, line in enumerate(split_lines(_BADGE.sub("", text))):
         if _HEADING.match(line):
@@ -394,7 +401,21 @@ def _introduction(text: str) -> str:
                 break
         elif not _RULE.fullmatch(line):
             lines.append(line.rstrip())
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+    paragraphs = re.split(r"\n{2,}", "\n".join(lines).strip("\n"))
+    texts = [paragraph for paragraph in paragraphs if not _is_ornament(paragraph)]
+    first = next((at for at, paragraph in enumerate(texts) if _has_sentence(paragraph)), len(texts))
+    return "\n\n".join(texts[first:]).strip()
+
+
+def _is_ornament(paragraph: str) -> bool:
+    """True for a paragraph of nothing but substitutions (`|logo| |version|`), tags and signs."""
+    return not re.search(r"\w", _SUBSTITUTION.sub("", paragraph))
+
+
+def _has_sentence(paragraph: str) -> bool:
+    """True where a paragraph has some words in a row, other than as a list or a quick link."""
+    text = _SUBSTITUTION.sub("", paragraph)
+    return not _ITEM.match(text) and len(re.findall(r"\w{2,}", text)) >= _SENTENCE
 
 
 def _cut(text: str, name: str) -> str:

@@ -8,10 +8,20 @@ from typing import Annotated, Final, NamedTuple
 
 from kl_hooks.model.parameter import Parameter, fields_of
 
-_PROFILE_NAMES: Final = ("blended", "tier-first", "authority-first", "rrf", "weighted", "quota")
+_PROFILE_NAMES: Final = (
+    "blended",
+    "tier-first",
+    "authority-first",
+    "rrf",
+    "weighted",
+    "quota",
+    "brief",
+)
 """Ways to rank records (`context.fuse.PROFILES`), the default first."""
 QUOTA: Final = "quota"
 """The profile that divides the budget by what kind of work the task is."""
+BRIEF: Final = "brief"
+"""The profile that shows only what decides the task (`context.brief`)."""
 TYPES: Final = ("implementation", "review", "planning", "refinement", "documentation")
 """Of work."""
 TYPE_ALIASES: Final = {
@@ -58,7 +68,8 @@ class Request(NamedTuple):
     profile: Annotated[
         str,
         Parameter(
-            "How records are ranked; quota divides the budget by what kind of work it is.",
+            "How records are ranked; quota divides the budget by what kind of work it is; brief"
+            " shows only the few places that decide it.",
             choices=_PROFILE_NAMES,
             default="blended; quota where an option below describes the work",
         ),

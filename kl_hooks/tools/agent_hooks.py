@@ -39,6 +39,8 @@ _EXIT: Final = re.compile(
 _PROSE: Final = (".md", ".rst", ".txt")
 """Endings of files whose change asks for no test run."""
 _LONGEST_PROMPT: Final = 20_000
+_PROMPT_BUDGET: Final = "2000"
+"""Characters that a prompt brings at most: whoever wants more asks for it."""
 _LONGEST_FILE: Final = 2_000_000
 """Characters of a file whose imports are looked at."""
 _IN_SECTION: Final = 5
@@ -171,7 +173,9 @@ def _drift(ws: Workspace, event: Event, session: Session) -> str:
 
 def _start(ws: Workspace, event: Event, session: Session, folder: str) -> str:
     """What binds every piece of work here, the active objectives and the memories for this place,
-    within the budget.
+    within the budget; empty where there is none of it.
+
+    What was seeded from README, pyproject or a page for agents is not among it: they read it there.
     """
     from kl_hooks.clock import iso
     from kl_hooks.context.access import access
@@ -192,8 +196,9 @@ def _start(ws: Workspace, event: Event, session: Session, folder: str) -> str:
     for part in critical(ws, CriticalRequest(limit=_IN_SECTION)):
         heading = f"\n## {part.section.heading}\n"
         for one in part.items:
-            blocks.append((one.id, heading, _item(one)))
-            heading = ""
+            if not one.read_from:
+                blocks.append((one.id, heading, _item(one)))
+                heading = ""
     failing = _failing_line(ws)
     start = text
     text += failing
@@ -285,13 +290,13 @@ def _objectives(ws: Workspace) -> tuple[list[str], list[str]]:
 
 
 def _for_prompt(ws: Workspace, event: Event, session: Session) -> str:
-    """The package for a prompt, of what this session was not given yet; empty where nothing of it
-    is relevant.
+    """What decides the task of a prompt, without what this session was given; empty where the
+    repository knows nothing that the prompt is about.
     """
-    from kl_hooks.context.deliver import deliver
+    from kl_hooks.context.occasion import find_occasion
     from kl_hooks.git.run import git
     from kl_hooks.model.actors import trace_id
-    from kl_hooks.model.request import Request
+    from kl_hooks.model.request import BRIEF, Request
 
     _begin_turn(ws, event, session)
     asking = git("config", "--local", "--get", ASKING, cwd=str(ws.root), ok=(0, 1, 128)).decode(
@@ -300,8 +305,12 @@ def _for_prompt(ws: Workspace, event: Event, session: Session) -> str:
     if not event.prompt.strip() or event.agent.name in asking.split():
         return ""
     task = event.prompt[:_LONGEST_PROMPT]
+    if not any(find_occasion(ws, task)):
+        return ""
+    from kl_hooks.context.deliver import deliver  # most prompts end above, and need none of it
+
     session.turns += 1
-    request = Request(task, str(ws.settings.budget), "text", trace_id(ws.environ))
+    request = Request(task, _PROMPT_BUDGET, "text", trace_id(ws.environ), profile=BRIEF)
     made = deliver(
         ws, request, {*session.given, *_in_transcript(ws, event.transcript)}, turn=session.turns
     )
@@ -574,6 +583,10 @@ def _after_tool(ws: Workspace, event: Event, session: Session, folder: str) -> s
         session.changed += [
             one for one in inside if not one.endswith(_PROSE) and one not in session.changed
         ]
+        if event.name == Moment.USED and not failed:
+            session.pending = "\n".join(
+                filter(None, [session.pending, _note_on_edit(ws, session, inside)])
+            )
     found = None if event.was_refused else extract(call, str(ws.root))
     if found is not None:
         record_findings(ws, [call])
@@ -582,6 +595,26 @@ def _after_tool(ws: Workspace, event: Event, session: Session, folder: str) -> s
         _record_exit(ws, event, found.command, code, call.result)
     text, session.pending = session.pending, ""
     return text
+
+
+def _note_on_edit(ws: Workspace, session: Session, paths: Sequence[str]) -> str:
+    """Who relies on what an edit changed; empty: nobody, or it was noted before."""
+    sources = [path for path in paths if path.endswith((".py", ".pyi"))]
+    if not sources:
+        return ""
+    from kl_hooks.context.access import access
+    from kl_hooks.errors import KlError
+    from kl_hooks.tools.edit_notes import edit_note
+
+    try:
+        with access(ws, "after an edit") as may:
+            note = edit_note(
+                ws, sources, session.noted, lambda name, path: may.shows_node(name, "symbol", path)
+            )
+    except KlError:  # a graph that can't be read: the edit was made all the same
+        return ""
+    session.noted += note.symbols
+    return note.text
 
 
 def _exit_code(event: Event, result: str, *, failed: bool) -> int | None:

@@ -116,6 +116,8 @@ class Session:
     """ID of the task that this prompt named; empty: none."""
     turn_files: list[str] = field(default_factory=list)
     """Files changed since that prompt."""
+    noted: list[str] = field(default_factory=list)
+    """IDs of changed symbols of which it was given who relies on them."""
 
 
 @contextmanager
@@ -134,6 +136,7 @@ def open_session(ws: Workspace, event: Event) -> Iterator[Session]:
     if asdict(session) == before:
         return
     session.given, session.changed = session.given[-_MOST:], session.changed[-_MOST:]
+    session.noted = session.noted[-_MOST:]
     prepare_state(ws.state)
     if not path.exists():
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -145,11 +148,12 @@ def _load(path: Path) -> Session:
     try:
         found = json.loads(read_small(path) or b"{}")
         given, changed = found.get("given", []), found.get("changed", [])
-        files = found.get("turn_files", [])  # the file of a session that an older kl began has none
+        # the file of a session that an older kl began has neither
+        files, noted = found.get("turn_files", []), found.get("noted", [])
         # an entry that is odd in any way is as good as none
         if not all(
             type(some) is list and all(type(one) is str for one in some)
-            for some in (given, changed, files)
+            for some in (given, changed, files, noted)
         ):
             return Session()
         turns, drift = found.get("turns"), found.get("drift")
@@ -163,6 +167,7 @@ def _load(path: Path) -> Session:
             str(found.get("feature", "")),
             str(found.get("task", "")),
             files,
+            noted,
         )
     except (ValueError, AttributeError):
         return Session()

@@ -279,9 +279,9 @@ class AgentState:
 
     agent: str
     enabled: bool
+    """True where this clone's git configuration names it."""
     asks: bool
     """Prompts bring no package: it asks by itself."""
-    """True where this clone's git configuration names it."""
     files: dict[str, str]
     """File → what of ours is in it."""
 
@@ -313,7 +313,7 @@ def install_agent(
     shared: bool,
     block: bool,
     dry: bool,
-    asks: bool = False,
+    asks: bool = True,
 ) -> list[Change]:
     """Register hooks and server, write the managed block, and enable the agent in this clone.
     `dry`: change nothing.

@@ -86,6 +86,7 @@ def test_profiles_decide_what_comes_before_relevance() -> None:
         "rrf": "near",
         "weighted": "near",
         "quota": "near",
+        "brief": "near",
     }
     tied = {"x": [candidate("a")], "y": [candidate("b", tier=Tier.VERIFIED)]}
     scores = [item.score for item in fuse(tied, profile="rrf")]

@@ -73,11 +73,27 @@ def test_a_readme_gives_its_beginning_and_the_sections_that_are_known() -> None:
 def test_the_beginning_ends_at_the_next_heading_and_keeps_addresses() -> None:
     text = "Shop\n====\n\nSee <https://shop.example> or ask.\n\n### Important\n\nNot this.\n"
     (purpose,) = document_seeds("shop", "README.md", text)
-    assert purpose.values["answer"] == "Shop\n\nSee <https://shop.example> or ask."
+    assert purpose.values["answer"] == "See <https://shop.example> or ask."
     assert (
         document_seeds("shop", "README.md", "# npm\n\n### Important\n\nYou need something else.\n")
         == []
     )
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        "|logo|\n\n|version| |python_version| |tests|",
+        '<div align="center"><img src="https://shop.example/logo.svg" alt=""></div>',
+        "- [Documentation](https://shop.example)\n- [Chat](https://chat.example)",
+        "Shop\n====",
+        "|",
+    ],
+)
+def test_a_project_is_what_its_first_sentence_states(beginning: str) -> None:
+    text = f"{beginning}\n\nShop is a library that sells things.\n\n- It is small.\n"
+    (purpose,) = document_seeds("shop", "README.md", text)
+    assert purpose.values["answer"] == "Shop is a library that sells things.\n\n- It is small."
 
 
 def test_what_is_written_for_agents_is_taken_whole() -> None:

@@ -127,14 +127,38 @@ def test_what_the_agent_has_from_a_source_of_its_own_is_not_given_again(
     assert ORDER in context(notify(shop, "UserPromptSubmit", **sent)), (
         "after a compaction it is gone"
     )
-    # an agent that asks by itself gets no package with its prompts, and everything else
-    assert shop.kl("agents", "install", "claude", "--asks").returncode == 0
-    asked = {"session_id": "s9", "prompt": task}
+
+
+@pytest.mark.parametrize("options", [(), ("--asks",)])
+def test_a_prompt_brings_something_only_where_that_was_asked_for(
+    shop: Checkout, options: tuple[str, ...]
+) -> None:
+    assert shop.kl("agents", "install", "claude", *options).returncode == 0
+    asked = {"session_id": "s9", "prompt": f"make total in {ORDER} faster"}
     assert notify(shop, "UserPromptSubmit", **asked) is None
-    assert "claude   enabled; it asks for packages itself" in shop.kl("agents", "status").stdout
+    assert "claude   enabled\n" in shop.kl("agents", "status").stdout
     assert edit(shop, "def total() -> int:\n    return 1\n", CROSSING) is not None
-    assert shop.kl("agents", "install", "claude").returncode == 0
+    assert shop.kl("agents", "install", "claude", "--prompts").returncode == 0
+    assert "claude   enabled; its prompts bring a package" in shop.kl("agents", "status").stdout
     assert ORDER in context(notify(shop, "UserPromptSubmit", **asked))
+
+
+def test_a_prompt_that_is_about_nothing_here_brings_nothing(shop: Checkout) -> None:
+    for text in ("write a haiku about spring", "continue", "run the tests", "thanks, that works"):
+        assert notify(shop, "UserPromptSubmit", prompt=text, session_id="s8") is None, text
+    brought = context(
+        notify(shop, "UserPromptSubmit", prompt=f"`total` in {ORDER}", session_id="s8")
+    )
+    assert len(brought) <= 2_000
+
+
+def test_what_was_seeded_from_a_readme_is_not_given_at_the_start(shop: Checkout) -> None:
+    shop.write("README.md", "# Shop\n\nShop is a library that sells things to people.\n")
+    shop.kl("seed")
+    assert "FACT-0001" in shop.kl("knowledge", "list").stdout
+    shop.commit()
+    started = notify(shop, "SessionStart", source="startup", session_id="s7")
+    assert started is None or "FACT-0001" not in context(started)
 
 
 def test_an_edit_whose_import_crosses_a_layer_is_refused(shop: Checkout) -> None:
@@ -652,3 +676,77 @@ def test_payloads_as_published_are_read_field_by_field_and_answered_in_keys_that
     assert not any("rm -r" in title for title in titles), (
         "what was not allowed to run is no finding"
     )
+
+
+CART = """
+class Cart:
+    def total(self) -> int:
+        return 1
+
+    def rows(self) -> int:
+        return 2
+"""
+PAGE = """
+from shop.cart import Cart
+
+
+def show_page(cart: Cart) -> str:
+    return str(cart.total())
+"""
+CART_TEST = """
+from shop.cart import Cart
+
+
+def test_total() -> None:
+    assert Cart().total() == 1
+"""
+
+
+@pytest.fixture
+def cart(shop: Checkout) -> Checkout:
+    shop.write("shop/cart.py", CART)
+    shop.write("shop/page.py", PAGE)
+    shop.write("tests/test_cart.py", CART_TEST)
+    shop.commit()
+    shop.kl("graph", "build")
+    return shop
+
+
+def edited(repo: Checkout, old: str, new: str, path: str = "shop/cart.py") -> Any:
+    """The answer after an edit that was made."""
+    file = repo.root / path
+    file.write_text(file.read_text().replace(old, new))
+    given = {"file_path": str(file), "old_string": old, "new_string": new}
+    more = {"tool_name": "Edit", "tool_input": given, "tool_use_id": "t1", "tool_response": {}}
+    return notify(repo, "PostToolUse", **more)
+
+
+def test_after_an_edit_callers_and_tests_of_what_changed_are_named_once(cart: Checkout) -> None:
+    note = context(edited(cart, "return 1", "return 3"))
+    assert "show_page (shop/page.py:5) uses what you changed (total)" in note
+    assert "1 test calls it: pytest tests/test_cart.py" in note and len(note) <= 400
+    assert edited(cart, "return 3", "return 4") is None, "once for a symbol"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path"),
+    [
+        ("return 2", "return 5", "shop/cart.py"),  # nobody calls rows
+        ("    def rows", "    def new(self) -> int: ...\n\n    def rows", "shop/cart.py"),
+        ("class Cart:", "# what somebody buys\nclass Cart:", "shop/cart.py"),
+        ("First", "Second", "notes.md"),
+    ],
+)
+def test_an_edit_that_nobody_relies_on_brings_nothing(
+    cart: Checkout, old: str, new: str, path: str
+) -> None:
+    cart.write("notes.md", "First.\n")
+    assert edited(cart, old, new, path) is None
+
+
+def test_a_caller_that_the_policy_denies_is_not_named_after_an_edit(cart: Checkout) -> None:
+    rule = "version: 1\nrules:\n  - name: page\n    deny: {paths: [shop/page.py]}\n"
+    cart.write(".kl/policy.yaml", rule)
+    note = context(edited(cart, "return 1", "return 3"))
+    assert "show_page" not in note and "shop/page.py" not in note
+    assert "1 test calls total: pytest tests/test_cart.py" in note

@@ -1,0 +1,102 @@
+"""A brief: the few places that decide a task, with who relies on them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support import Checkout
+
+FILES = {
+    "shop/cart.py": '''
+class Cart:
+    """What somebody wants to buy."""
+
+    def add_voucher(self, code: str) -> None:
+        """Take a voucher into the cart."""
+        self.codes = [code]
+
+    def total(self) -> int:
+        return 1
+
+    def rows(self) -> int:
+        return 2
+''',
+    "shop/page.py": """
+from shop.cart import Cart
+
+def show_page(cart: Cart) -> str:
+    cart.add_voucher("x")
+    return str(cart.total())
+""",
+    "shop/secret.py": """
+from shop.cart import Cart
+
+def hidden_caller(cart: Cart) -> None:
+    cart.add_voucher("y")
+""",
+    "shop/mail.py": "def send_mail() -> None: ...\n",
+    "tests/test_cart.py": """
+from shop.cart import Cart
+
+def test_a_voucher_is_taken() -> None:
+    cart = Cart()
+    cart.add_voucher("x")
+""",
+    "docs/vouchers.md": "# Vouchers\n\nA voucher is taken by add_voucher into the cart.\n",
+}
+TASK = "Cart.add_voucher loses the first voucher when a second one is added"
+
+
+@pytest.fixture
+def shop(repo: Checkout) -> Checkout:
+    for name, text in FILES.items():
+        repo.write(name, text)
+    repo.commit("a voucher of the cart")
+    return repo
+
+
+def brief(shop: Checkout, task: str = TASK, **environ: str) -> str:
+    done = shop.kl("context", task, "--profile", "brief", "--budget", "2000", env=environ)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_symbol_comes_with_its_place_its_reason_its_callers_and_its_tests(shop: Checkout) -> None:
+    text = brief(shop)
+    assert (
+        "- shop/cart.py:5  Cart.add_voucher(self, code: str) -> None  (named in the task)" in text
+    )
+    assert "called by show_page (shop/page.py:4)" in text
+    assert (
+        "- tests/test_cart.py  | 1 test for Cart.add_voucher; run: pytest tests/test_cart.py"
+        in text
+    )
+
+
+def test_no_passage_of_docs_and_no_bare_file_is_in_it(shop: Checkout) -> None:
+    text = brief(shop)
+    assert "docs/vouchers.md" not in text and "shop/mail.py" not in text
+    assert len(text) <= 2_000
+    for line in text.splitlines():
+        assert not line.startswith("- ") or len(line.split()) > 2, line
+
+
+def test_other_names_of_the_file_are_on_one_line(shop: Checkout) -> None:
+    text = brief(shop)
+    (line,) = (line for line in text.splitlines() if "  also " in line)
+    assert line.startswith("- shop/cart.py  also ") and "Cart.rows:12  .total:9" in line
+
+
+def test_a_caller_that_the_policy_hides_is_not_named(shop: Checkout) -> None:
+    assert "hidden_caller" in brief(shop)
+    rule = "version: 1\nrules:\n  - name: secret\n    deny: {paths: [shop/secret.py]}\n"
+    shop.write(".kl/policy.yaml", rule)
+    shop.commit()
+    assert "hidden_caller" not in brief(shop, KL_AGENT="claude")
+
+
+def test_a_commit_is_given_where_it_changed_what_is_shown(shop: Checkout) -> None:
+    shop.write("CHANGES.md", "A voucher of the cart.\n")
+    shop.commit("the voucher of a cart, in the list of changes")
+    lines = [line for line in brief(shop).splitlines() if line.startswith("- commit:")]
+    assert len(lines) == 1 and "a voucher of the cart" in lines[0]
