@@ -25,6 +25,7 @@ from kl_hooks.cli.record_output import (
     print_record_list,
     record_line,
     record_lines,
+    stale_line,
     warn_of_citations,
     warn_of_index_problems,
     warn_of_omitted,
@@ -317,7 +318,7 @@ def print_shown(shown: records.ShownRecord, _request: records.RecordRequest | No
         accept = f"kl {later.kind} accept {later.id}"
         echo(f"\n{later.id} ({later.status}) would take its place: {accept}")
     if shown.stale:
-        echo(f"\nIt is outdated: {shown.stale}.")
+        echo(stale_line(shown.stale))
     for citation in shown.ended_citations:
         echo(f"\nIt {citation}.")
 

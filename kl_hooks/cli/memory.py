@@ -23,6 +23,7 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.cli.record_output import (
     record_lines,
+    stale_line,
     warn_of_proposals,
 )
 from kl_hooks.cli.request_options import operation_command
@@ -62,7 +63,7 @@ def show(shown: operations.ShownMemory, _request: operations.MemoryRequest) -> N
     echo_lines((*record_lines(workspace(), shown.memory), "", *_use_lines(shown.item)))
     echo(f"{'quality':<13} {shown.quality} %, by structure, use, rating and age")
     if shown.memory.stale:
-        echo(f"\nIt is outdated: {shown.memory.stale}.")
+        echo(stale_line(shown.memory.stale))
 
 
 def _use_lines(seen: ReviewItem) -> Iterator[str]:

@@ -255,3 +255,8 @@ def seeding_lines(seeding: Seeding) -> Iterator[str]:
     summary = ", ".join(f"{counts[what]} {what}" for what in states if counts[what])
     number = counted(len(seeding.steps), "seed")
     yield f"{number}: {'would be: ' if seeding.is_dry_run else ''}{summary}"
+
+
+def stale_line(reason: str) -> str:
+    """State that a record is stale, and why."""
+    return f"\nIt is stale: {reason.removeprefix('stale ')}."

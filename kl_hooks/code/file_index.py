@@ -173,7 +173,7 @@ class PendingChanges(NamedTuple):
         return not self.part.rest
 
     @property
-    def stale(self) -> dict[str, Key]:
+    def changed(self) -> dict[str, Key]:
         """The files whose content or scanner is another one, or that are new."""
         return {
             path: key
@@ -187,7 +187,7 @@ class PendingChanges(NamedTuple):
 
     def same(self) -> bool:
         """True where nothing differs, and that is noted."""
-        return bool(self.part.stamps) and not self.stale and self.same_paths()
+        return bool(self.part.stamps) and not self.changed and self.same_paths()
 
     def as_lost_as_before(self) -> bool:
         """True where nothing differs but contents that could not be had, and could not be had the
@@ -195,7 +195,7 @@ class PendingChanges(NamedTuple):
         """
         old = self.before
         return self.same_paths() and all(
-            old[path][:2] == (UNAVAILABLE + key[0], key[1]) for path, key in self.stale.items()
+            old[path][:2] == (UNAVAILABLE + key[0], key[1]) for path, key in self.changed.items()
         )
 
 

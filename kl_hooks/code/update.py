@@ -336,14 +336,14 @@ def update(
 
     `pending`: what differs; `facts`: what is remembered of it. None where nothing had to be written.
     """
-    fresh = scan_missing(pending.now, pending.stale, facts, read, scanners, watch)
+    fresh = scan_missing(pending.now, pending.changed, facts, read, scanners, watch)
     all_facts: MutableMapping[Key, Facts] = ChainMap(
         facts, cast("dict[Key, Facts]", fresh)
     )  # only the first is written to
     # a content that can't be read (too large, or missing) must not cause a write at every question
     if (
         pending.part.stamps
-        and not all_facts.keys() & set(pending.stale.values())
+        and not all_facts.keys() & set(pending.changed.values())
         and pending.as_lost_as_before()
     ):
         return None
@@ -369,7 +369,7 @@ def _write(
     """Write what differs; returns how many files were removed. `facts`: those at hand. Inside one
     transaction.
     """
-    facts.update(file_facts.load(db, set(pending.stale.values()) - facts.keys(), uses=True))
+    facts.update(file_facts.load(db, set(pending.changed.values()) - facts.keys(), uses=True))
     added = _names_of_added(db, pending, facts)
     modules = {path: file[2] for path, file in pending.before.items()} | (added or {})
     if added is None:
@@ -382,7 +382,7 @@ def _write(
             if ready
             else decide_stored_names(db, pending.wanted, pending.marks, facts)
         )
-    absent = {path for path, key in pending.stale.items() if key not in facts}
+    absent = {path for path, key in pending.changed.items() if key not in facts}
     now = {
         path: (UNAVAILABLE * (path in absent) + blob, scanner, modules.get(path, path))
         for path, (blob, scanner) in pending.wanted.items()
@@ -453,21 +453,21 @@ def _names_of_added(
     """
     if pending.marks != pending.known_marks or not pending.part.stamps:
         return None
-    stale = pending.stale
+    changed = pending.changed
     removed = {path: file[2] for path, file in pending.before.items() if path not in pending.wanted}
     before = file_facts.load(
         db,
-        {pending.before[p][:2] for p in (*stale, *removed) if p in pending.before},
+        {pending.before[p][:2] for p in (*changed, *removed) if p in pending.before},
         symbols=False,
     )
     old, new = (
         imported_names(before.values()),
-        imported_names([facts.get(key) or unavailable_facts() for key in stale.values()]),
+        imported_names([facts.get(key) or unavailable_facts() for key in changed.values()]),
     )
     if not still_valid(db, old, new):
         return None
-    added = stale.keys() - pending.before.keys()
-    return names_of_added(db, added, removed, stale, new) if added or removed else {}
+    added = changed.keys() - pending.before.keys()
+    return names_of_added(db, added, removed, changed, new) if added or removed else {}
 
 
 def _outlines(db: Database, files: Mapping[str, File]) -> Outlined:

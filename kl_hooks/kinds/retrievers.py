@@ -101,8 +101,8 @@ def _find_anchored(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
         text, paths = "\n".join([*task.names, task.text]), (*task.paths, *task.signals.paths)
         matches = _matches(db, *_files_and_symbols_in(ws, db, text, paths))
         nearest = _nearest(ws, records, matches)
-        outdated = stale_reasons(ws, [one.record for one in nearest])
-        current = [one for one in nearest if one.record.id not in outdated]
+        stale = stale_reasons(ws, [one.record for one in nearest])
+        current = [one for one in nearest if one.record.id not in stale]
         return demote_uncommitted(ws, list(_candidates(ws, db, current))[:limit])
 
 

@@ -154,7 +154,7 @@ def _outdated_passes(
         return {}
     last = last_results(((judged, _own_receipt(judged)) for judged in runs), _settles)
     results = {split_id(subject)[1]: result for subject, result in last.items()}
-    outdated: dict[Failure, list[Missing]] = {}
+    stale_by_failure: dict[Failure, list[Missing]] = {}
     for failure in failures:
         if failure.test in results and results[failure.test][0].outcome in REFUTES:
             continue
@@ -166,8 +166,8 @@ def _outdated_passes(
             and name in judged.run.other.stale
         ]
         if stale_tests:
-            outdated[failure] = stale_tests
-    return outdated
+            stale_by_failure[failure] = stale_tests
+    return stale_by_failure
 
 
 def _own_receipt(judged: JudgedRun) -> Receipt:

@@ -121,11 +121,11 @@ def not_assessed(gaps: tuple[str, ...]) -> Proof:
 
 def for_environment(content: ContentFacts, own_runs: Iterable[OtherRun]) -> ContentFacts:
     """A content without results that rest on what was installed otherwise, or on other bytes."""
-    outdated = {run.entry.id: run for run in own_runs if run.stale}
+    stale_runs = {run.entry.id: run for run in own_runs if run.stale}
     entries = [
-        outdated[entry.id].entry if entry.id in outdated else entry for entry in content.entries
+        stale_runs[entry.id].entry if entry.id in stale_runs else entry for entry in content.entries
     ]
-    return replace(content, entries=entries, other_runs=outdated)
+    return replace(content, entries=entries, other_runs=stale_runs)
 
 
 def _proof_by_own_runs(facts: GateFacts) -> Proof:

@@ -126,7 +126,7 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
         if (
             same
             and "" not in pages.values()
-            and not (is_young and _stale_files(ws, db, digest, listed))
+            and not (is_young and _changed_files(ws, db, digest, listed))
         ):
             return SyncResult(0, _stored_problems(db))
     if not listed and not known_files and not changed and not pages:
@@ -137,10 +137,10 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
         )  # another process may have read some since
         if not _is_read_with(db, digest):  # another reader: pages are read again too
             db.execute("UPDATE page SET stamp = '' WHERE authored = 0")
-        stale = _stale_files(ws, db, digest, listed)
+        paths = _changed_files(ws, db, digest, listed)
         read = [
             record
-            for path in stale
+            for path in paths
             if (record := _read_file(ws, db, path, listed[path])) is not None
         ]
         in_rows = [
@@ -158,7 +158,7 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
         for name, value in ((_KINDS, digest), (_CHANGE, str(newest))):
             db.execute("DELETE FROM authored_from WHERE name = ?", (name,))
             db.execute("INSERT INTO authored_from (name, value) VALUES (?, ?)", (name, value))
-        return SyncResult(len(stale), _stored_problems(db))
+        return SyncResult(len(paths), _stored_problems(db))
 
 
 def _is_read_with(db: Database | None, digest: str) -> bool:
@@ -199,7 +199,7 @@ def _known_files(
     )
 
 
-def _stale_files(
+def _changed_files(
     ws: Workspace, db: Database | None, digest: str, listed: Mapping[str, str]
 ) -> list[str]:
     """Return the files that have to be read, by name. `listed`: path → stamp.
@@ -393,8 +393,8 @@ def _sync_pages(
     """
     before = _known_pages(db)
     vanished = sorted(before.keys() - listed.keys())
-    stale = [path for path, stamp in listed.items() if not stamp or before.get(path) != stamp]
-    if read or stale:  # else nothing is read: most questions find all pages as they were
+    changed = [path for path, stamp in listed.items() if not stamp or before.get(path) != stamp]
+    if read or changed:  # else nothing is read: most questions find all pages as they were
         from kl_hooks.records.pages import Page, read_page
     db.many("DELETE FROM page WHERE path = ?", [(path,) for path in {*removed, *vanished}])
     for path, record in read.items():
@@ -402,8 +402,8 @@ def _sync_pages(
         node = _record_node(ws.kinds[record.kind], record)
         _write_page_row(db, ws, Page(path, node, record.id, record.title), "", text)
     _index_sections(db, {}, vanished)
-    for start in range(0, len(stale), _PAGES_AT_ONCE):
-        texts = {path: read_page(ws, path) for path in stale[start : start + _PAGES_AT_ONCE]}
+    for start in range(0, len(changed), _PAGES_AT_ONCE):
+        texts = {path: read_page(ws, path) for path in changed[start : start + _PAGES_AT_ONCE]}
         for path, text in texts.items():
             _write_page_row(db, ws, Page(path, f"file:{path}", "", text.title), listed[path], text)
         _index_sections(db, texts, ())

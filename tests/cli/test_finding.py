@@ -138,8 +138,7 @@ def test_a_change_around_a_symbol_leaves_what_rests_on_the_symbol(shop: Checkout
         "records"
     ][0]["id"]
     assert (
-        "It is outdated: src/names.py has changed since."
-        in shop.kl("finding", "show", stale).stdout
+        "It is stale: src/names.py has changed since." in shop.kl("finding", "show", stale).stdout
     )
 
 

@@ -44,7 +44,7 @@ def test_a_memory_is_stale_from_the_change_on_until_it_is_approved_again(shop: C
     ]
     assert f"stale since {sha[:7]}: tax in cart.py changed; " in reason
     assert f"kl memory approve {memory}" in reason
-    assert f"It is outdated: stale since {sha[:7]}" in shop.kl("memory", "show", memory).stdout
+    assert f"It is stale: since {sha[:7]}" in shop.kl("memory", "show", memory).stdout
     assert shop.kl("memory", "approve", memory).returncode == 0
     assert KNOWN in given(shop)
     shop.write("rates.txt", "2\n")

@@ -166,11 +166,11 @@ def refresh(
 
 def _facts(db: Database, pending: PendingChanges) -> dict[Key, Facts]:
     """What is remembered of the contents that are not in the graph now."""
-    if not pending.stale:
+    if not pending.changed:
         return {}
     from kl_hooks.code import file_facts
 
-    return file_facts.load(db, pending.stale.values(), uses=True)
+    return file_facts.load(db, pending.changed.values(), uses=True)
 
 
 def _problem(path: str, error: str) -> Problem:
