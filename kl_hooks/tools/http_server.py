@@ -16,8 +16,8 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import BoundedSemaphore
@@ -312,14 +312,14 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"use {found[0][0].method}.")
         route, given = fitting[0]
         try:
-            ws = self.server.opened()
-            name = route.tool or given.pop("name")
-            if name == _PACKAGE and route.tool:
-                return HTTPStatus.OK, _package(ws, given["id"])
-            if route.method == "GET" or given:
-                query = parse_qs(parts.query, keep_blank_values=True, max_num_fields=100)
-                body = _merged(body, {**_typed(ws, name, query), **given})
-            value, code = call(ws, name, body, allow_write=self.server.allow_write)
+            with _cache_closed(self.server.opened()) as ws:
+                name = route.tool or given.pop("name")
+                if name == _PACKAGE and route.tool:
+                    return HTTPStatus.OK, _package(ws, given["id"])
+                if route.method == "GET" or given:
+                    query = parse_qs(parts.query, keep_blank_values=True, max_num_fields=100)
+                    body = _merged(body, {**_typed(ws, name, query), **given})
+                value, code = call(ws, name, body, allow_write=self.server.allow_write)
         except KlError as problem:
             value, code = failed(route.tool, problem), problem.exit_code
         except ValueError as problem:  # too many fields of a query
@@ -329,6 +329,18 @@ class _Handler(BaseHTTPRequestHandler):
         return (
             HTTPStatus.BAD_REQUEST if code == USAGE_ERROR else HTTPStatus.SERVICE_UNAVAILABLE
         ), value
+
+
+@contextmanager
+def _cache_closed(ws: Workspace) -> Iterator[Workspace]:
+    """Close the cache of a workspace in the thread that used it: the connections to its database
+    belong to threads, and another one can't close them.
+    """
+    try:
+        yield ws
+    finally:
+        if "cache" in vars(ws):
+            ws.cache.close()
 
 
 def _typed(ws: Workspace, tool: str, query: Mapping[str, list[str]]) -> dict[str, Any]:
