@@ -462,6 +462,7 @@ def tool_arguments(canaries: Canaries, tool: Tool) -> Iterator[dict[str, Any]]:
         named["id"] = ids["document"]
     needed = {name: named[name] for name in tool.needs}
     yield needed
+    yield _open_arguments(canaries, tool)
     if tool.name == "recall":
         yield {"key": ids["memory"]}
     if "task" in tool.takes and "task" not in needed:
@@ -469,6 +470,64 @@ def tool_arguments(canaries: Canaries, tool: Tool) -> Iterator[dict[str, Any]]:
     if tool.name.startswith("graph_"):
         for other in (f"adr:{ids['decision']}", ids["memory"]):
             yield {name: other if name == "id" else value for name, value in needed.items()}
+
+
+def _open_arguments(canaries: Canaries, tool: Tool) -> dict[str, Any]:
+    """Return arguments with which a tool runs to its end, about what an agent may see."""
+    open_ids, number = canaries.open_ids, canaries.number()
+    kind, _, what = tool.name.partition("_")
+    named = {**_VALUES, **_TOOL_VALUES, "task": WORDS, "path": SHOWN_FILE, "page": "docs/open.md"}
+    named |= {"skill": "plain-skill", "skill_id": "plain-skill", "to": "file:tools/first.py"}
+    named |= {"from": f"file:{SHOWN_FILE}", "key": "plain", "about": f"file:{SHOWN_FILE}"}
+    named["context"] = f"plain-{number}"
+    if kind in open_ids:
+        named["id"] = named["old"] = open_ids[kind]
+    if what == "delete" or tool.name in ("task_fulfil", "decision_supersede"):
+        named["id"] = named["old"] = canaries.open_record(kind)
+    if tool.name == "task_reopen":
+        named["id"] = canaries.open_record("task", "done")
+    if tool.name == "decision_supersede":
+        named["new"] = canaries.open_record("decision")
+    if kind == "graph":
+        named |= {"id": f"file:{SHOWN_FILE}", "name": "src.shop.total"}
+    if tool.name == "process_document":
+        named["id"] = open_ids["document"]
+    if tool.name in ("skill_propose", "create_knowledge_base"):
+        named["name"] = f"plain-{number}"
+    if tool.name in ("pool_close", "pool_grant"):
+        named["pool"] = _made(canaries, "pool", "create", f"plain-{number}")
+    if tool.name.startswith("persistent_context_") and tool.name != "persistent_context_create":
+        place = named["context"] = _made(canaries, "memory", "context", "create", f"plain-{number}")
+        _made(canaries, "memory", "context", "snapshot", place)
+        shown = canaries.repo.kl(
+            "memory", "context", "show", place, "--format", "json", env=UNNAMED
+        )
+        named["snapshot"] = json.loads(shown.stdout)["snapshots"][0]["id"]
+    if tool.name == "skill_done":
+        # uses of skills are counted by who the environment names: nobody
+        assert canaries.repo.kl("skill", "use", "plain-skill").returncode == 0
+        named["use"] = open_ids["skill"]
+    if tool.name == "gate_for":
+        gate = get_record(canaries.repo.workspace(), canaries.open_record("gate", "active"))
+        named["type"] = gate.text("task_type")
+    needed = {name: named[name] for name in tool.needs}
+    if what == "update":
+        needed["title"] = "Plain text"
+    extra = {"gate_for": ("type",), "record_claim": ("about",), "write_shared_memory": ("key",)}
+    extra |= {f"persistent_context_{one}": ("context",) for one in ("grant", "restore", "snapshot")}
+    return needed | {name: named[name] for name in extra.get(tool.name, ())}
+
+
+def _made(canaries: Canaries, *words: str) -> str:
+    """Run a command as the agent that calls the tools; return its last word."""
+    done = canaries.repo.kl(*words, env=UNNAMED)
+    assert done.returncode == 0, done.stderr
+    return words[-1]
+
+
+UNNAMED = {"KL_AGENT": "unnamed"}
+PERSONAL_TOOLS = frozenset(("skill_create",))
+"""Tools that are refused to agents."""
 
 
 _TOOL_VALUES = {

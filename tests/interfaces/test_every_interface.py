@@ -29,6 +29,7 @@ from tests.interfaces.canaries import AGENT, Canaries, plant
 from tests.interfaces.commands import (
     OUTPUT_FILE,
     PERSONAL,
+    PERSONAL_TOOLS,
     api_calls,
     calls,
     hook_payloads,
@@ -159,13 +160,14 @@ async def answered(answer: Awaitable[BaseModel]) -> str:
 
 def shown_by_mcp(canaries: Canaries, names: Container[str] = ()) -> dict[str, set[str]]:
     """Start `kl mcp`, call each tool (or those of these names) and read each resource of it; return
-    what showed something.
+    what showed something. AssertionError for a tool that did not run: what fails early shows nothing.
     """
-    leaks = defaultdict[str, set[str]](set)
+    leaks, ran = defaultdict[str, set[str]](set), set[str]()
     ws = open_workspace(canaries.repo.root)
     ids = canaries.ids
 
     async def work(session: ClientSession) -> None:
+        nonlocal ran
         listed = {tool.name for tool in (await session.list_tools()).tools}
         called = [(name, arguments) for name, arguments in tools(ws, canaries)]
         assert listed == {name for name, _ in called}
@@ -174,6 +176,7 @@ def shown_by_mcp(canaries: Canaries, names: Container[str] = ()) -> dict[str, se
             if names and name not in names:
                 continue
             text = await answered(session.call_tool(name, arguments))
+            ran |= {name} if json.loads(text).get("is_error") is False else set()
             leaks[f"tool {name}"] |= canaries.leaks(text, [json.dumps(arguments)])
         resources = await session.list_resources()
         leaks["list of resources"] = canaries.leaks(resources.model_dump_json())
@@ -183,6 +186,7 @@ def shown_by_mcp(canaries: Canaries, names: Container[str] = ()) -> dict[str, se
         named = (uri.replace("{id}", name) for uri, name in values.items())
         for uri in {*named, *(str(one.uri) for one in resources.resources)}:
             leaks[uri] = canaries.leaks(await answered(session.read_resource(uri)))
+        assert names or listed - ran == PERSONAL_TOOLS
 
     with_client(canaries.repo, work, "--tools", "all", "--allow-write", seconds=300)
     print(f"{len(leaks)} tools and resources")
