@@ -517,7 +517,7 @@ _STATE_TITLES: Final = {
 def uses(state: operations.State, request: operations.StateRequest) -> None:
     """Print what reads and writes something, by file."""
     symbol, last = state.symbol, state.name.rpartition(".")[2]
-    echo_line(f"{state.name}  {symbol.id}  {symbol.path}:{symbol.line}")
+    echo_line(f"{state.name}  {symbol.id}  {symbol.path}:{symbol.line}{_mark(state.mark)}")
     numbers = []
     for name, title in _STATE_TITLES.items():
         places: operations.Places = getattr(state, name)

@@ -263,6 +263,8 @@ class State(NamedTuple):
     reads: Places
     possible: Places
     elsewhere: Places
+    mark: str
+    """What a reader should know of it, where it is a record: that it is quarantined."""
 
 
 class Places(NamedTuple):
@@ -756,7 +758,7 @@ def _state(ws: Workspace, request: StateRequest, access: Access) -> State:
             possible=len(uses.possible),
         )
     lists = {name: Places(getattr(uses, name), request.is_complete) for name in STATE_LISTS}
-    return State(uses.symbol, uses.name, answer, **lists)
+    return State(uses.symbol, uses.name, answer, **lists, mark=_mark(ws, uses.symbol.id))
 
 
 STATE_LISTS: Final = ("writes", "changes", "reads", "possible", "elsewhere")
@@ -764,7 +766,8 @@ STATE_LISTS: Final = ("writes", "changes", "reads", "possible", "elsewhere")
 
 
 def _state_to_dict(state: State) -> dict[str, Any]:
-    plain: dict[str, Any] = {"symbol": symbol_to_dict(state.symbol), "name": state.name}
+    symbol = _marked(symbol_to_dict(state.symbol), state.mark)
+    plain: dict[str, Any] = {"symbol": symbol, "name": state.name}
     for name in STATE_LISTS:
         places: Places = getattr(state, name)
         is_shown = name != "elsewhere" or places.is_complete

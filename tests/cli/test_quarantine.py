@@ -70,7 +70,7 @@ def test_the_graph_shows_it_by_its_id_alone_and_labelled(
     listed = repo.kl("memory", "list", env=READER).stdout
     assert quarantined in listed and QUARANTINED[:20] in listed
     path = "src/shop/basket.py"
-    for verb in ("show", "refs", "callers", "dependents", "neighbors"):
+    for verb in ("show", "refs", "callers", "uses", "dependents", "neighbors"):
         for end in ((), ("--format", "json")):
             done = repo.kl("graph", verb, path, *end, env=READER)
             assert CANARY not in (done.stdout + done.stderr).lower(), (verb, end)

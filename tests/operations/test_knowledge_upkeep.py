@@ -207,7 +207,7 @@ def test_a_hidden_file_that_was_tampered_with_is_counted_nowhere_and_stays_a_fin
 
 
 def test_of_what_seeding_made_a_hidden_record_is_not_named(pay: Checkout) -> None:
-    pay.write("README.md", "# Pay\n\nBob's shop.\n")
+    pay.write("README.md", "# Pay\n\nBob's shop sells things to people.\n")
     assert pay.kl("seed").returncode == 0
     made = answer(pay, "clear", "--dry-run")["removed"]
     rule = "deny: {kinds: [fact, guide], actors: [agent]}"
