@@ -74,9 +74,10 @@ def test_it_is_the_same_package_as_that_of_the_command_the_tool_and_the_hook(
     hook = shop.kl(
         "agents", "hook", "UserPromptSubmit", "--agent", "claude", input=json.dumps(payload)
     )
+    brief = kl.open(shop.root).build_context(TASK, profile="brief", budget="2000")
     assert (
         json.loads(hook.stdout)["hookSpecificOutput"]["additionalContext"].strip()
-        == package.text.strip()
+        == brief.text.strip()
     )
     assert package.coverage["code"] == "ok" and package.document["package_id"] == package.id
     assert (

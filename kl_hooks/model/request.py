@@ -68,8 +68,7 @@ class Request(NamedTuple):
     profile: Annotated[
         str,
         Parameter(
-            "How records are ranked; quota divides the budget by what kind of work it is; brief"
-            " shows only the few places that decide it.",
+            "Ranking; quota divides the budget by kind of work, brief shows what decides.",
             choices=_PROFILE_NAMES,
             default="blended; quota where an option below describes the work",
         ),
