@@ -67,7 +67,7 @@ _NAME: Final = Parameter(
 _REVISION: Final = Parameter("At this revision, not now.", name="at", metavar="REV")
 _UNRESOLVED: Final = Parameter("Uses of its name whose meaning is unknown.")
 _ALL_POSSIBLE: Final = Parameter(
-    "Every place that uses its name: all possible ones, and those that mean something else.",
+    "All possible uses, of other meanings too.",
     name="all",
 )
 SHOWN_IN_SOURCE: Final = 15
