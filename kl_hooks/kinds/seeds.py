@@ -310,7 +310,7 @@ def document_seeds(project: str, name: str, text: str, *, readme: bool | None = 
 def _fact_seeds(project: str, name: str, lines: list[str]) -> Iterator[Seed]:
     """The project in a README: its beginning or introduction, its goals, its constraints."""
     sections = split_sections(lines)
-    texts = {"purpose": _introduction(sections[0].text_in(lines))}
+    texts = {"purpose": _from_first_sentence(_introduction(sections[0].text_in(lines)))}
     for section in sections[1:]:
         for key, _, _, words in _README_FACTS:
             if (
@@ -391,9 +391,7 @@ def _stem(name: str) -> str:
 
 
 def _introduction(text: str) -> str:
-    """The text before the next heading of any level, from its first sentence on, without badges,
-    pictures and rules.
-    """
+    """The text before the next heading of any level, without badges, pictures and rules."""
     lines: list[str] = []
     for number, line in enumerate(split_lines(_BADGE.sub("", text))):
         if _HEADING.match(line):
@@ -401,10 +399,14 @@ def _introduction(text: str) -> str:
                 break
         elif not _RULE.fullmatch(line):
             lines.append(line.rstrip())
-    paragraphs = re.split(r"\n{2,}", "\n".join(lines).strip("\n"))
-    texts = [paragraph for paragraph in paragraphs if not _is_ornament(paragraph)]
-    first = next((at for at, paragraph in enumerate(texts) if _has_sentence(paragraph)), len(texts))
-    return "\n\n".join(texts[first:]).strip()
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+def _from_first_sentence(text: str) -> str:
+    """A beginning without titles, lists of links and logos before its first sentence."""
+    paragraphs = [one for one in text.split("\n\n") if not _is_ornament(one)]
+    first = next((at for at, one in enumerate(paragraphs) if _has_sentence(one)), len(paragraphs))
+    return "\n\n".join(paragraphs[first:]).strip()
 
 
 def _is_ornament(paragraph: str) -> bool:
