@@ -51,6 +51,19 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert list(dead_links(page)) == []
 
 
+def entries(page: Path) -> set[str]:
+    """The entries of a page of changes, by their first lines."""
+    return set(re.findall(r"(?m)^- .+$", page.read_text(encoding="utf-8")))
+
+
+def test_an_entry_of_the_changelog_is_on_one_page() -> None:
+    changelog = entries(ROOT / "CHANGELOG.md")
+    former = entries(ROOT / "docs" / "reference" / "before-0.1.md")
+    assert changelog
+    assert former
+    assert changelog & former == set()
+
+
 def shown_commands(text: str) -> Iterator[str]:
     """What a page shows at a prompt and in code spans, one command at a time."""
     for _, language, block in FENCE.findall(text):
