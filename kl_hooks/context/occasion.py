@@ -18,7 +18,7 @@ from math import log
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.context.ranking import file_here
-from kl_hooks.context.signals import read_signals
+from kl_hooks.context.signals import looks_like_code, read_signals
 from kl_hooks.index.postings import (
     FIELD_SHIFT,
     OTHER,
@@ -68,6 +68,7 @@ symbols have are worth 3. In a small repository it is this share of the most tha
 """
 _CALL: Final = re.compile(r"(?<![\w.])([A-Za-z_]\w{2,80})\(")
 _CAPITALIZED: Final = re.compile(r"(?<![\w./@-])([A-Z][A-Za-z0-9]{2,80})(?![\w/@-])")
+_ASCII_NAME: Final = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z_][A-Za-z0-9_]{2,80}(?![A-Za-z0-9_])")
 _MOST_NAMES: Final = 30
 _RECORDS: Final = 10
 
@@ -120,12 +121,17 @@ def _path_here(ws: Workspace, db: Database, path: str) -> str:
         return here
     if path.startswith("/") or ".." in path.split("/"):
         return ""
-    return path if (ws.root / path).exists() else ""
+    try:
+        return path if (ws.root / path).exists() else ""
+    except (OSError, ValueError):  # a word of 5,000 characters with a slash is no name of a file
+        return ""
 
 
 def _defined(db: Database, text: str, signals: Signals) -> Iterator[str]:
     """Yield the names of the prompt that symbols here have, in their order."""
     spelled = [name.rpartition(".")[2] for name in signals.symbols]
+    # in a language without spaces a name has letters of it at both sides
+    spelled += [name for name in _ASCII_NAME.findall(text) if looks_like_code(name)]
     called = [match[1] for match in _CALL.finditer(text)]
     names = dict.fromkeys([*spelled, *called][:_MOST_NAMES])
     # a capital letter alone is the beginning of a sentence as often: only a class is meant by it

@@ -114,10 +114,12 @@ _NEAR_OTHER: Final = 25
 """The same of tests and examples, where the task is not about them."""
 _FAR: Final = "below the relevance threshold: less than {} % of the score of the best one"
 _CHANGED: Final = "past commits with such messages changed it"
+HAS_WORDS: Final = "has words of the task"
+"""The least precise reason: whoever shows a place may name the words instead."""
 _WORDS: Final[Mapping[str, str]] = {
-    "sym5": "has words of the task",
-    "symmax": "has words of the task",
-    "words": "has words of the task",
+    "sym5": HAS_WORDS,
+    "symmax": HAS_WORDS,
+    "words": HAS_WORDS,
     "names": "its name is in the task",
     "path": "its path has words of the task",
     "past commits": _CHANGED,

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
+from unicodedata import east_asian_width
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.feature import feature_ids
@@ -417,7 +418,10 @@ def _is_ornament(paragraph: str) -> bool:
 def _has_sentence(paragraph: str) -> bool:
     """True where a paragraph has some words in a row, other than as a list or a quick link."""
     text = _SUBSTITUTION.sub("", paragraph)
-    return not _ITEM.match(text) and len(re.findall(r"\w{2,}", text)) >= _SENTENCE
+    words = len(re.findall(r"\w{2,}", text))
+    # Chinese and Japanese have no spaces between words
+    ideographs = sum(east_asian_width(character) in "WF" for character in text)
+    return not _ITEM.match(text) and (words >= _SENTENCE or ideographs >= 2 * _SENTENCE)
 
 
 def _cut(text: str, name: str) -> str:

@@ -584,9 +584,8 @@ def _after_tool(ws: Workspace, event: Event, session: Session, folder: str) -> s
             one for one in inside if not one.endswith(_PROSE) and one not in session.changed
         ]
         if event.name == Moment.USED and not failed:
-            session.pending = "\n".join(
-                filter(None, [session.pending, _note_on_edit(ws, session, inside)])
-            )
+            note = _note_on_edit(ws, session, _texts_before(event, folder))
+            session.pending = "\n".join(filter(None, [session.pending, note]))
     found = None if event.was_refused else extract(call, str(ws.root))
     if found is not None:
         record_findings(ws, [call])
@@ -597,10 +596,34 @@ def _after_tool(ws: Workspace, event: Event, session: Session, folder: str) -> s
     return text
 
 
-def _note_on_edit(ws: Workspace, session: Session, paths: Sequence[str]) -> str:
+def _texts_before(event: Event, folder: str) -> dict[str, str | None]:
+    """The Python files that a call has changed, and what each was before; None: that is not known."""
+    root = _top(folder)
+    texts: dict[str, str | None] = {}
+    for name, change in _changes(event.given):
+        full = os.path.realpath(os.path.join(folder, name))  # noqa: PTH118
+        path = os.path.relpath(full, root).replace(os.sep, "/")
+        if path.endswith((".py", ".pyi")) and not path.startswith("../") and change:
+            texts[path] = _undone(change, _read(full))
+    return texts
+
+
+def _undone(change: _Change, after: str) -> str | None:
+    """The content before a change; None where it does not follow from the content after."""
+    if isinstance(change, str):
+        return None
+    text = after
+    for old, new, everywhere in reversed(change):
+        # of several places of the new text it is unknown which the edit made
+        if everywhere or not new or text.count(new) != 1:
+            return None
+        text = text.replace(new, old)
+    return text
+
+
+def _note_on_edit(ws: Workspace, session: Session, texts_before: Mapping[str, str | None]) -> str:
     """Who relies on what an edit changed; empty: nobody, or it was noted before."""
-    sources = [path for path in paths if path.endswith((".py", ".pyi"))]
-    if not sources:
+    if not texts_before:
         return ""
     from kl_hooks.context.access import access
     from kl_hooks.errors import KlError
@@ -609,7 +632,10 @@ def _note_on_edit(ws: Workspace, session: Session, paths: Sequence[str]) -> str:
     try:
         with access(ws, "after an edit") as may:
             note = edit_note(
-                ws, sources, session.noted, lambda name, path: may.shows_node(name, "symbol", path)
+                ws,
+                texts_before,
+                session.noted,
+                lambda name, path: may.shows_node(name, "symbol", path),
             )
     except KlError:  # a graph that can't be read: the edit was made all the same
         return ""

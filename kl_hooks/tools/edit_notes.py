@@ -1,33 +1,36 @@
 """Edit notes: after an edit, who relies on what it changed, and the tests that execute it.
 
 Given once for a symbol in a session, in at most 400 characters, and only where there is somebody to
-look at: a function elsewhere that calls it, or a test. A new function, and what nobody calls,
-brings silence.
+look at: a function that uses it, or a test. A new function, and what nobody uses, brings silence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kl_hooks.code.query.lookup import symbols_by_id, symbols_in_file
-from kl_hooks.code.query.session import refresh_graph
-from kl_hooks.graph import links
-from kl_hooks.model.symbol import is_test_path, split_id
+from kl_hooks.code.query.lookup import symbols_in_file
+from kl_hooks.code.scanner.python import scan_guarded
+from kl_hooks.evidence.executed import test_path
+from kl_hooks.model.symbol import last_name, split_id
 from kl_hooks.model.text import counted, defuse, name_list, one_line
-from kl_hooks.proof.symbol_tests import tests_calling, tests_executing
+from kl_hooks.proof.reliance import reliance
+from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
     from kl_hooks.model.symbol import Symbol
+    from kl_hooks.proof.reliance import IsShown
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
 MOST_CHARACTERS: Final = 400
 _USES: Final = ("calls", "references", "inherits", "implements")
 _SYMBOLS: Final = 3
-_CALLERS: Final = 4
+_USERS: Final = (4, 2, 1, 0)
+"""Users that are named: as many as leave space for the tests and their command."""
 _TEST_FILES: Final = 2
-_KINDS: Final = ("function", "method", "property", "type", "interface")
+_CLASSES: Final = ("type", "interface")
+_KINDS: Final = ("function", "method", "property", *_CLASSES)
 
 
 class EditNote(NamedTuple):
@@ -40,86 +43,120 @@ class EditNote(NamedTuple):
 
 
 def edit_note(
-    ws: Workspace,
-    paths: Sequence[str],
-    noted: Collection[str],
-    is_shown: Callable[[str, str], bool],
+    ws: Workspace, texts_before: Mapping[str, str | None], noted: Collection[str], is_shown: IsShown
 ) -> EditNote:
-    """Return who relies on what changed in these files since the graph was last brought up to date.
+    """Return who relies on what an edit changed.
 
-    `noted`: symbols that the session was given. `is_shown`: (ID, path) → whether the reader may be
-    shown it. Raises EnvironmentProblem where the graph can't be read or written.
+    `texts_before`: file → its text before the edit; where that is None, unknown, or does not parse,
+    the file is compared with the graph as last brought up to date. `noted`: symbols that the
+    session was given before. Raises EnvironmentProblem where the graph can't be read.
     """
     nothing = EditNote("", ())
     with ws.store.reading("graph") as db:
         if db is None:  # a first graph of a large repository is no price of an edit
             return nothing
-        before = _hashes(db, paths)
-    refresh_graph(ws)
-    with ws.store.reading("graph") as db:
-        if db is None:
-            return nothing
-        after = _hashes(db, paths)
-        changed = [one for one in _changed(before, after) if one not in noted][:_SYMBOLS]
-        if not changed:
-            return nothing
-        callers = _callers(db, changed, is_shown)
-        executed, _ = tests_executing(ws, db, changed)
-        calling = tests_calling(db, [one for one in changed if one not in executed])
-    tests = {
-        test
-        for some in ({**calling, **executed}).values()
-        for test in some
-        if is_shown(test, _path_of(test))
+        changed = [
+            symbol
+            for path, text in texts_before.items()
+            for symbol in _changed(ws, db, path, text)
+            if symbol not in noted
+        ][:_SYMBOLS]
+        relies = reliance(ws, db, changed, _USES, is_shown)
+    users = {
+        user.id: user
+        for symbol in changed
+        for user in relies.users.get(symbol, ())
+        if user.id not in changed and split_id(user.id)[0] in _KINDS
     }
-    if not callers and not tests:
+    tests = set().union(*relies.tests.values())
+    if not users and not tests:
         return nothing
-    names = name_list([split_id(one)[1].rpartition(".")[2] for one in changed], _SYMBOLS)
-    return EditNote(_text(names, callers, tests, is_executed=bool(executed)), tuple(changed))
+    is_executed = any(symbol in relies.executed for symbol in changed)
+    text = _text(changed, list(users.values()), tests, is_executed=is_executed)
+    return EditNote(text, tuple(changed))
 
 
-def _hashes(db: Database, paths: Sequence[str]) -> dict[str, str]:
-    """Return ID → content hash of what these files define."""
-    return {
-        symbol.id: symbol.content_hash
-        for path in paths
-        for symbol in symbols_in_file(db, path)
-        if split_id(symbol.id)[0] in _KINDS
-    }
+def _changed(ws: Workspace, db: Database, path: str, text_before: str | None) -> list[str]:
+    """Return the IDs of what an edit of a file changed or removed.
 
-
-def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is still there with another content, and what is not there any more; the innermost only: a class
-    changes with each of its methods.
+    Of a class that changed with one of its methods the method alone, of a function that is inside
+    another one the outer: this is what others can use. Nothing while the file does not parse: an
+    edit may be one of several.
     """
-    changed = [one for one in before if after.get(one) != before[one]]
-    names = {one: split_id(one)[1] for one in changed}
-    for one in changed:
-        if not any(name.startswith(f"{names[one]}.") for name in names.values()):
-            yield one
-
-
-def _callers(
-    db: Database, changed: Sequence[str], is_shown: Callable[[str, str], bool]
-) -> list[str]:
-    """Return the functions of source that use these symbols, as `Cart.total (shop/cart.py:9)`."""
-    uses = links.of_many(db, changed, incoming=True)
-    sources = dict.fromkeys(
-        link.source
-        for one in changed
-        for link in uses.get(one, ())
-        if link.relation in _USES and link.source not in changed
-    )
-    symbols: Mapping[str, Symbol] = symbols_by_id(db, list(sources))
-    shown = [
-        symbols[source]
-        for source in sources
-        if source in symbols
-        and not is_test_path(symbols[source].path)
-        and split_id(source)[0] in _KINDS
-        and is_shown(source, symbols[source].path)
+    rows = db.rows("SELECT module FROM files WHERE path = ?", (path,))
+    if not rows:
+        return []  # a new file
+    module = str(rows[0][0])
+    after = _hashes(read_small(ws.root / path, within=ws.root) or b"", path, module)
+    if after is None:
+        return []
+    before = None
+    if text_before is not None:
+        before = _hashes(text_before.encode("utf-8", "replace"), path, module)
+    if before is None:
+        before = {symbol.id: symbol.content_hash for symbol in symbols_in_file(db, path)}
+    changed = [
+        symbol
+        for symbol, content_hash in before.items()
+        if split_id(symbol)[0] in _KINDS
+        and "<locals>" not in symbol
+        and after.get(symbol) != content_hash
     ]
-    return [f"{_short_name(symbol.id)} ({symbol.path}:{symbol.line})" for symbol in shown]
+    names = [split_id(symbol)[1] for symbol in changed]
+    return [
+        symbol
+        for symbol in changed
+        if split_id(symbol)[0] not in _CLASSES
+        or not any(name.startswith(f"{split_id(symbol)[1]}.") for name in names)
+    ]
+
+
+def _hashes(content: bytes, path: str, module: str) -> dict[str, str] | None:
+    """Return ID → content hash of what a file defines; None where it does not parse."""
+    facts = scan_guarded(content, path, module)
+    if facts.get("error"):
+        return None
+    return {row[0]: row[5] for row in facts["symbols"]}
+
+
+def _text(
+    changed: Sequence[str], users: Sequence[Symbol], tests: Collection[str], *, is_executed: bool
+) -> str:
+    """Return the note: as many users as fit beside the tests and their command."""
+    names = name_list([last_name(symbol) for symbol in changed], _SYMBOLS)
+    text = ""
+    for most in _USERS:
+        of_users = list(_users_part(names, users, most))
+        of_tests = _tests_part("it" if of_users else names, tests, is_executed=is_executed)
+        parts = [*of_users, *of_tests]
+        if not parts:
+            break
+        # the names are those of code that anybody may have written
+        text = f"kl: {defuse(one_line('; '.join(parts), 2 * MOST_CHARACTERS))}."
+        if len(text) <= MOST_CHARACTERS:
+            return text
+    return f"{text[: MOST_CHARACTERS - 1]}…"
+
+
+def _users_part(names: str, users: Sequence[Symbol], most: int) -> Iterator[str]:
+    if users and most:
+        places = [f"{_short_name(user.id)} ({user.path}:{user.line})" for user in users]
+        verb = "uses" if len(users) == 1 else "use"
+        yield f"{name_list(places, most)} {verb} what you changed ({names})"
+
+
+def _tests_part(subject: str, tests: Collection[str], *, is_executed: bool) -> Iterator[str]:
+    if not tests:
+        return
+    count_of_file: dict[str, int] = {}
+    for test in tests:
+        path = test_path(test)
+        count_of_file[path] = count_of_file.get(path, 0) + 1
+    files = sorted(count_of_file, key=lambda path: (-count_of_file[path], path))
+    verb = "execute" if is_executed else "call"
+    verb = f"{verb}s" if len(tests) == 1 else verb
+    command = f"pytest {' '.join(files[:_TEST_FILES])}"
+    yield f"{counted(len(tests), 'test')} {verb} {subject}: {command}"
 
 
 def _short_name(identifier: str) -> str:
@@ -127,27 +164,3 @@ def _short_name(identifier: str) -> str:
     kind, name = split_id(identifier)
     parts = name.split(".")
     return ".".join(parts[-2:]) if kind in ("method", "property") else parts[-1]
-
-
-def _path_of(test: str) -> str:
-    return test.removeprefix("test:").partition("::")[0]
-
-
-def _text(names: str, callers: Sequence[str], tests: Collection[str], *, is_executed: bool) -> str:
-    parts: list[str] = []
-    if callers:
-        verb = "uses" if len(callers) == 1 else "use"
-        parts.append(f"{name_list(callers, _CALLERS)} {verb} what you changed ({names})")
-    if tests:
-        count_of_file: dict[str, int] = {}
-        for test in tests:
-            path = _path_of(test)
-            count_of_file[path] = count_of_file.get(path, 0) + 1
-        files = sorted(count_of_file, key=lambda path: (-count_of_file[path], path))
-        verb = "executes" if is_executed else "calls"
-        verb = verb if len(tests) == 1 else verb.removesuffix("s")
-        subject = "it" if callers else names
-        run = f"pytest {' '.join(files[:_TEST_FILES])}"
-        parts.append(f"{counted(len(tests), 'test')} {verb} {subject}: {run}")
-    # the names are those of code that anybody may have written
-    return f"kl: {defuse(one_line('; '.join(parts), MOST_CHARACTERS - 10))}."

@@ -95,6 +95,15 @@ def test_a_caller_that_the_policy_hides_is_not_named(shop: Checkout) -> None:
     assert "hidden_caller" not in brief(shop, KL_AGENT="claude")
 
 
+def test_tests_that_the_policy_hides_are_neither_named_nor_counted(shop: Checkout) -> None:
+    assert "1 test" in brief(shop)
+    rule = "version: 1\nrules:\n  - name: tests\n    deny: {paths: [tests/test_cart.py]}\n"
+    shop.write(".kl/policy.yaml", rule)
+    shop.commit()
+    text = brief(shop, KL_AGENT="claude")
+    assert "test_cart" not in text and "1 test" not in text
+
+
 def test_a_commit_is_given_where_it_changed_what_is_shown(shop: Checkout) -> None:
     shop.write("CHANGES.md", "A voucher of the cart.\n")
     shop.commit("the voucher of a cart, in the list of changes")

@@ -69,6 +69,8 @@ def test_97_of_a_hundred_issues_are_an_occasion(workspaces: dict[str, Workspace]
         ("Fix the tests", "names", ()),
         ("the voucher of a basket is lost", "words", ("voucher", "basket")),
         ("a voucher for lunch", "words", ()),
+        ("为什么total_price的结果不对", "names", ("total_price",)),
+        (f"see {'long/' * 2000}path.py", "paths", ()),
     ],
 )
 def test_what_counts(repo: Checkout, text: str, sort: str, named: tuple[str, ...]) -> None:

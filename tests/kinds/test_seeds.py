@@ -96,6 +96,11 @@ def test_a_project_is_what_its_first_sentence_states(beginning: str) -> None:
     assert purpose.values["answer"] == "Shop is a library that sells things.\n\n- It is small."
 
 
+def test_a_sentence_without_spaces_is_one() -> None:
+    (purpose,) = document_seeds("shop", "README.md", "|logo|\n\n这是一个用来卖东西的库。\n")
+    assert purpose.values["answer"] == "这是一个用来卖东西的库。"
+
+
 def test_what_is_written_for_agents_is_taken_whole() -> None:
     text = (
         "# Agents\n\nHello there, agent.\n\n## Testing\n\nRun `pytest -q`.\n\n## Zebra\n\nNever"

@@ -750,3 +750,41 @@ def test_a_caller_that_the_policy_denies_is_not_named_after_an_edit(cart: Checko
     note = context(edited(cart, "return 1", "return 3"))
     assert "show_page" not in note and "shop/page.py" not in note
     assert "1 test calls total: pytest tests/test_cart.py" in note
+
+
+def test_who_used_what_an_edit_removed_is_named(cart: Checkout) -> None:
+    note = context(edited(cart, "def total(", "def sum_of_rows("))
+    assert "show_page (shop/page.py:5) uses what you changed (total)" in note
+
+
+def test_of_a_function_inside_another_one_the_users_of_the_outer_are_named(cart: Checkout) -> None:
+    inner = "        def inner() -> int:\n            return 1\n\n        return inner()"
+    file = cart.root / "shop/cart.py"
+    file.write_text(file.read_text().replace("        return 1", inner))
+    cart.kl("graph", "build")
+    note = context(edited(cart, "            return 1\n", "            return 9\n", "shop/cart.py"))
+    assert "uses what you changed (total)" in note
+
+
+def test_while_a_file_does_not_parse_nothing_counts_as_changed(cart: Checkout) -> None:
+    assert edited(cart, "return 1", "return (1") is None
+    assert "total" in context(edited(cart, "return (1", "return 4"))
+
+
+def test_what_somebody_else_changed_is_not_called_a_change_of_the_agent(cart: Checkout) -> None:
+    file = cart.root / "shop/cart.py"
+    file.write_text(file.read_text().replace("return 1", "return 7"))
+    assert edited(cart, "return 2", "return 5") is None
+
+
+def test_a_note_never_ends_inside_the_command_of_the_tests(cart: Checkout) -> None:
+    pages = "".join(
+        f"def show_page_number_{number}_of_a_very_long_name(cart: Cart) -> int:\n"
+        "    return cart.total()\n\n\n"
+        for number in range(9)
+    )
+    cart.write("shop/page.py", f"from shop.cart import Cart\n\n\n{pages}")
+    cart.kl("graph", "build")
+    note = context(edited(cart, "return 1", "return 3"))
+    assert len(note) <= 400 and note.endswith("pytest tests/test_cart.py.")
+    assert "show_page_number_0_of_a_very_long_name" in note and "more" in note

@@ -1,0 +1,76 @@
+"""Reliance: who relies on symbols, as far as a reader may be shown it: functions of source that use
+them, and tests that execute or call them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from kl_hooks.code.query.lookup import symbols_by_id
+from kl_hooks.evidence.executed import test_path
+from kl_hooks.graph import links
+from kl_hooks.model.symbol import is_test_path
+from kl_hooks.proof.symbol_tests import tests_calling, tests_executing
+
+if TYPE_CHECKING:
+    from kl_hooks.model.symbol import Symbol
+    from kl_hooks.store.database import Database
+    from kl_hooks.workspace import Workspace
+
+IsShown = Callable[[str, str], bool]
+"""(ID, path) → whether the reader may be shown it."""
+
+
+class Reliance(NamedTuple):
+    """Who relies on some symbols."""
+
+    users: Mapping[str, Sequence[Symbol]]
+    """Symbol → the functions of source that use it, in the order of the graph."""
+    tests: Mapping[str, Collection[str]]
+    """Symbol → node IDs of tests; those that a run recorded, else those that call it by the source."""
+    executed: Collection[str]
+    """The symbols of which a run recorded what executes them."""
+
+
+def reliance(
+    ws: Workspace,
+    db: Database,
+    symbols: Sequence[str],
+    relations: Collection[str],
+    is_shown: IsShown,
+) -> Reliance:
+    """Return who relies on symbols, given by ID. `relations`: the links that count as a use."""
+    executed, _ = tests_executing(ws, db, symbols)
+    calling = tests_calling(db, [symbol for symbol in symbols if symbol not in executed])
+    tests = {
+        symbol: {
+            name
+            for name in (identifier.removeprefix("test:") for identifier in identifiers)
+            if is_shown(f"test:{name}", test_path(name))
+        }
+        for symbol, identifiers in {**calling, **executed}.items()
+    }
+    return Reliance(_users(db, symbols, relations, is_shown), tests, executed.keys())
+
+
+def _users(
+    db: Database, symbols: Sequence[str], relations: Collection[str], is_shown: IsShown
+) -> dict[str, list[Symbol]]:
+    incoming = links.of_many(db, symbols, incoming=True)
+    sources = {
+        symbol: dict.fromkeys(
+            link.source for link in incoming.get(symbol, ()) if link.relation in relations
+        )
+        for symbol in symbols
+    }
+    known = symbols_by_id(db, sorted(set().union(*sources.values())))
+    shown = {
+        identifier: user
+        for identifier, user in known.items()
+        if not is_test_path(user.path) and is_shown(identifier, user.path)
+    }
+    return {
+        symbol: [shown[identifier] for identifier in users if identifier in shown]
+        for symbol, users in sources.items()
+    }
