@@ -95,17 +95,21 @@ class BriefStyle(TextStyle):
 
 def deciding_symbols(code: Code) -> list[Ranked]:
     """Return the symbols that decide the task, best first."""
-    source = [one for one in code.symbols if not is_test_path(one.candidate.path)]
+    source = [
+        ranked
+        for ranked in code.symbols
+        if ranked.candidate.pinned or not is_test_path(ranked.candidate.path)
+    ]
     symbols = source or list(code.symbols)
     best = max((one.score for one in symbols), default=0)
     chosen: list[Ranked] = []
     of_file: Counter[str] = Counter()
-    for one in symbols:
-        path = one.candidate.path
-        if one.score and one.score * 100 < best * _NEAR_SYMBOL:
-            continue
-        if of_file[path] < _OF_A_FILE and len(chosen) < _DECIDING:
-            chosen.append(one)
+    for ranked in symbols:
+        path = ranked.candidate.path
+        is_near = not ranked.score or ranked.score * 100 >= best * _NEAR_SYMBOL
+        has_space = of_file[path] < _OF_A_FILE and len(chosen) < _DECIDING
+        if ranked.candidate.pinned or (is_near and has_space):
+            chosen.append(ranked)
             of_file[path] += 1
     return chosen
 
@@ -139,7 +143,9 @@ def shorten(
     chosen = deciding_symbols(code)
     further = further_symbols(code, chosen)
     shown = (*chosen, *further)
-    places = [_place(one, signals) for one in shown] + list(_beside(code, shown))
+    pinned = [file for file in code.files if file.candidate.pinned]
+    places = [_place(ranked, signals) for ranked in shown]
+    places += [*map(_pinned_file, pinned), *_beside(code, shown)]
     paths = {one.candidate.path for one in shown}
     has_tests = any(one.candidate.kind == TESTS for one in records)
     chosen_records: list[Ranked] = []
@@ -147,7 +153,8 @@ def shorten(
     for one in records:
         sort = one.candidate.kind
         most = _most_of(sort, bool(places))
-        if counts[sort] >= most or (sort not in _ALWAYS and relevance(one) < _LEAST_RELEVANCE):
+        is_relevant = sort in _ALWAYS or relevance(one) >= _LEAST_RELEVANCE
+        if not one.candidate.pinned and (counts[sort] >= most or not is_relevant):
             continue
         # a commit is of use where it changed what is shown
         if sort == "commit" and paths.isdisjoint((one.candidate.path, *one.candidate.touches)):
@@ -156,6 +163,11 @@ def shorten(
         counts[sort] += 1
     nearest = [] if has_tests or not places else _nearest_tests(code, paths)
     return [*chosen_records, *nearest, *places]
+
+
+def _pinned_file(file: Ranked) -> Ranked:
+    """Return a file that was asked for: the one sort of file that a brief shows without a symbol."""
+    return replace(file, candidate=replace(file.candidate, kind=PLACE, title="(pinned)"))
 
 
 def _nearest_tests(code: Code, shown: Collection[str]) -> list[Ranked]:

@@ -25,8 +25,10 @@ from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
 
 if TYPE_CHECKING:
+    from kl_hooks.context.page import Shortening
     from kl_hooks.context.policy import Policy
     from kl_hooks.context.related import Changes
+    from kl_hooks.context.veil import Veil
     from kl_hooks.workspace import Workspace
 
 ROUND_PERCENT: Final = 50
@@ -142,18 +144,25 @@ def _build(
         request = request._replace(
             budget=f"{quota.tokens}tok" if quota else str(ws.settings.budget)
         )
-    veil = None
-    if policy is not None and policy.concerns_actor:
-        from kl_hooks.context.veil import HiddenKnowledge
-
-        veil = HiddenKnowledge(ws, policy).veil
-    shortening = None
-    if request.profile == BRIEF:
-        from kl_hooks.context.brief import SHORTENING
-
-        shortening = SHORTENING
+    veil, shortening = _veil(ws, policy), _shortening(request)
     package = assemble(task, gathered, request, tree, excluded, policy, quota, veil, shortening)
     return replace(package, searches=tuple(searches), queries=tuple(queries), commit=commit or "")
+
+
+def _veil(ws: Workspace, policy: Policy | None) -> Veil | None:
+    if policy is None or not policy.concerns_actor:
+        return None
+    from kl_hooks.context.veil import HiddenKnowledge
+
+    return HiddenKnowledge(ws, policy).veil
+
+
+def _shortening(request: Request) -> Shortening | None:
+    if request.profile != BRIEF:
+        return None
+    from kl_hooks.context.brief import SHORTENING
+
+    return SHORTENING
 
 
 def _add_utility(

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from kl_hooks.context.policy import Policy
     from kl_hooks.context.quota import Quota
     from kl_hooks.context.veil import Veil
+    from kl_hooks.model.package import PolicyDecision
 
 _EARLY_END: Final = 95
 """Percent of the budget from which on no further category is filled."""
@@ -977,7 +978,7 @@ def assemble(
         selection = selection._replace(nothing=nothing)
     selection = _concealed(selection, has_policy=policy is not None, veil=veil)
     if shortening:
-        selection = _shortened(selection, task.signals, shortening)
+        selection = _shortened(selection, task.signals, shortening)._replace(omissions=denied)
     selection = _within_sources(_without_given(selection, given), request.max_sources)
     if request.weight == "none" or task.signals == Signals():
         selection = selection._replace(nothing="")  # a note has the reason
@@ -993,16 +994,7 @@ def assemble(
     )
     if not request.max_sources:
         _require_pins(unfitted_pins(fitted, selection.records, selection.code), budget, style)
-    config = {
-        "budget": write_budget(budget),
-        "style": request.style,
-        "weights": dict(found.weights),
-        **request.options(),
-    }
-    facts = {"task": task.text, "tree": tree, "config": config, "coverage": dict(found.coverage)}
-    if decision:
-        facts["policy"] = decision.id
-    package_id = _id(fitted, style, facts)
+    package_id = _id(fitted, style, _origin(task, found, request, budget, tree, decision))
     return Package(
         package_id,
         task.text,
@@ -1015,6 +1007,30 @@ def assemble(
         decision,
         quota=_divided(quota, ranked, selection.code, fitted, style, task.signals) if quota else {},
     )
+
+
+def _origin(
+    task: Task,
+    found: Gathered,
+    request: Request,
+    budget: Budget,
+    tree: str,
+    decision: PolicyDecision | None,
+) -> dict[str, object]:
+    """Return what a package follows from, besides its items."""
+    config = {
+        "budget": write_budget(budget),
+        "style": request.style,
+        "weights": dict(found.weights),
+        **request.options(),
+    }
+    origin: dict[str, object] = {
+        "task": task.text,
+        "tree": tree,
+        "config": config,
+        "coverage": dict(found.coverage),
+    }
+    return origin | ({"policy": decision.id} if decision else {})
 
 
 def _relevant(
@@ -1058,11 +1074,11 @@ def _concealed(selection: _Selection, *, has_policy: bool, veil: Veil | None) ->
 
 
 def _shortened(selection: _Selection, signals: Signals, shortening: Shortening) -> _Selection:
-    """Return the few items of a brief; what it omits is counted nowhere."""
+    """Return the few items of a brief."""
     items = shortening.shorten(
         selection.records, selection.code, signals, lambda item: relevance(item, signals)
     )
-    return selection._replace(records=items, code=Code(), omissions=[])
+    return selection._replace(records=items, code=Code())
 
 
 def _veiled(ranked: Iterable[Ranked], veil: Veil) -> list[Ranked]:

@@ -109,3 +109,26 @@ def test_a_commit_is_given_where_it_changed_what_is_shown(shop: Checkout) -> Non
     shop.commit("the voucher of a cart, in the list of changes")
     lines = [line for line in brief(shop).splitlines() if line.startswith("- commit:")]
     assert len(lines) == 1 and "a voucher of the cart" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("pin", "line"),
+    [
+        ("method:shop.cart.Cart.rows", "- shop/cart.py:12  Cart.rows(self) -> int"),
+        ("shop/mail.py", "- shop/mail.py  (pinned)"),
+        ("ADR-0001", "ADR-0001"),
+    ],
+)
+def test_what_is_pinned_is_in_it_whatever_the_task_is(shop: Checkout, pin: str, line: str) -> None:
+    shop.kl("decision", "new", "Use SQLite", "--context", "c", "--decision", "d")
+    shop.commit()
+    args = ("context", TASK, "--profile", "brief", "--budget", "2000", "--pin", pin)
+    assert line in shop.kl(*args).stdout
+
+
+def test_that_the_policy_denies_something_is_stated(shop: Checkout) -> None:
+    rule = "version: 1\nrules:\n  - name: cart\n    deny: {paths: [shop/cart.py]}\n"
+    shop.write(".kl/policy.yaml", rule)
+    shop.commit()
+    text = brief(shop, KL_AGENT="claude")
+    assert "shop/cart.py" not in text and "denied" in text
