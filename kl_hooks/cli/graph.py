@@ -130,10 +130,12 @@ def _print_certainty(
     of: str = " of that name",
     title: str = "",
 ) -> None:
-    """Print `none` where that is certain, else what is unknown. `again`: the command without
-    --unresolved.
+    """Print `none` where that is certain, else what is unknown; for an answer of which no possible
+    use is shown. `again`: the command without --unresolved.
     """
     left = [*_unresolved(answer, again, calls, of), *_not_assessed(answer), *answer.doubts]
+    if answer.possible:  # none of them is shown: the policy hides them
+        left.append("possible uses are withheld")
     if answer.found:
         if left:
             warn(f"there may be more: {'; '.join(left)}.")
@@ -528,7 +530,7 @@ def uses(state: operations.State, request: operations.StateRequest) -> None:
             ]
             _print_all_by_file(lines)
         numbers += _cut(places.sites, places.shown, _STATE_NOUNS[name])
-    if not state.answer.found:
+    if not state.possible.sites:
         _print_certainty(state.answer, "Nothing reads or writes it.", "")
     elif state.answer.not_assessed:
         warn(f"there may be more: {'; '.join(_not_assessed(state.answer))}.")

@@ -627,3 +627,28 @@ def test_reads_and_writes_of_an_attribute(kl: Kl) -> None:
         (7, "method:slot.Slot.close"),
     ]
     assert (answer["writes_total"], answer["reads_total"], answer["possible_total"]) == (2, 1, 1)
+
+
+def test_nothing_reads_it_is_printed_only_without_possible_uses(kl: Kl) -> None:
+    write(Path.cwd(), FEEDER)
+    assert kl("graph", "uses", "Feeder.feed")[1].splitlines()[1:] == ["Nothing reads or writes it."]
+    write(Path.cwd(), {"use.py": "def f(x):\n    x.feed()\n"})
+    assert kl("graph", "uses", "Feeder.feed")[1].splitlines()[1:] == [
+        "possible uses by name, the receiver's likely type in brackets: 1",
+        "use.py",
+        "     2  x.feed()  in f",
+    ]
+
+
+def test_possible_uses_that_the_policy_hides_leave_the_answer_open(
+    kl: Kl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = "{name: hidden, deny: {paths: [use.py], actors: [agent]}}"
+    policy = {".kl/policy.yaml": f"version: 1\nrules:\n  - {rule}\n"}
+    write(Path.cwd(), {**FEEDER, **policy, "use.py": "def f(x):\n    x.feed()\n"})
+    monkeypatch.setenv("KL_AGENT", "bot")
+    for command in ("callers", "refs", "uses"):
+        code, out, err = kl("graph", command, "Feeder.feed")
+        assert (code, err) == (0, "")
+        assert out.splitlines()[1].startswith("none found; ")
+        assert out.splitlines()[1].endswith("possible uses are withheld")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kl_hooks.code.query.lookup import Unknown, class_closure, resolve_text
 from kl_hooks.code.query.occurrences import CHANGES, READS, WRITES
 from kl_hooks.code.query.sites import ELSEWHERE, RESOLVED, Site, Target, sites, target_of
-from kl_hooks.model.symbol import last_name, split_id
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.symbol import split_id
 
 if TYPE_CHECKING:
     from kl_hooks.code.query.session import Graph
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 _ALL: Final = READS | CHANGES | WRITES
 _MEMBERS: Final = ("field", "property", "method")
 _CLASSES: Final = ("type", "interface")
+_NO_STATE: Final = (
+    "is no attribute, variable, function or class that code reads or writes by its name."
+)
 
 
 class StateUses(NamedTuple):
@@ -41,14 +45,16 @@ class StateUses(NamedTuple):
 
 
 def state_uses(graph: Graph, text: str) -> StateUses:
-    """Who reads and writes what `text` means. Errors as `resolve_text`."""
+    """Who reads and writes what `text` means. Errors as `resolve_text`, and UsageProblem for what code
+    does not bind by a name: "nothing reads it" would be no answer for a module.
+    """
     try:
         symbol = resolve_text(graph, text)
     except Unknown as problem:
         return _of_undeclared(graph, text, problem)
     target = target_of(graph, symbol)
-    if target is None:  # a module, a record: nothing in code binds it
-        return _sorted(symbol, last_name(symbol.id), [])
+    if target is None:
+        raise UsageProblem(_NO_STATE, place=text, hint="List what uses it with: kl graph refs")
     name = f"{target.owner.rpartition('.')[2]}.{target.name}" if target.owner else target.name
     return _sorted(symbol, name, sites(graph, _with_family(graph, target), _ALL))
 

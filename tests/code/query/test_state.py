@@ -9,6 +9,7 @@ import pytest
 from kl_hooks.code.query.lookup import Unknown
 from kl_hooks.code.query.sites import Site
 from kl_hooks.code.query.state import state_uses
+from kl_hooks.errors import UsageProblem
 from tests.code.query.conftest import Ask
 
 SLOT = {
@@ -113,5 +114,14 @@ def test_an_attribute_that_no_class_has_is_unknown(graph_of: Ask) -> None:
             state_uses(graph, name)
 
 
-def test_a_module_has_no_state_of_its_own(graph_of: Ask) -> None:
-    assert state_uses(graph_of(SLOT), "slot.py")[2:] == ((), (), (), (), ())
+@pytest.mark.parametrize("name", ["slot.py", "test_slot.py::test_len", "Sized.__len__"])
+def test_what_code_does_not_name_to_read_or_write_is_a_wrong_question(
+    graph_of: Ask, name: str
+) -> None:
+    files = {
+        **SLOT,
+        "sized.py": "class Sized:\n    def __len__(self): return 1\n",
+        "test_slot.py": "def test_len(): pass\n",
+    }
+    with pytest.raises(UsageProblem, match="is no attribute, variable"):
+        state_uses(graph_of(files), name)
