@@ -455,14 +455,16 @@ _TYPES: Final = 2
 
 def _site_line(site: Site, name: str, *, is_kind_shown: bool = True) -> _Line:
     """`name`: stays in the text where that must be shortened."""
+    from kl_hooks.code.query.occurrences import UseKind
+
     scope = f"  in {site.scope}" if site.scope else ""
     more = ", …" if len(site.types) > _TYPES else ""
     types = f"  [{', '.join(site.types[:_TYPES])}{more}]" if site.types else ""
     width = max(_NARROWEST, _WIDTH - 8 - len(scope) - len(types))
-    is_plain = site.kind in ("call", "read") or not is_kind_shown
+    is_plain = site.kind in (UseKind.CALL, UseKind.READ) or not is_kind_shown
     kind = "" if is_plain else f"{site.kind}: "
-    text = f"{kind}{_around(site.text, site.receiver, name, width - len(kind))}"
-    return _Line(site.path, site.line, f"{text}{scope}{types}")
+    text = _around(site.text, site.receiver, name, width - len(kind)) or "(redacted by policy)"
+    return _Line(site.path, site.line, f"{kind}{text}{scope}{types}")
 
 
 _NARROWEST: Final = 24

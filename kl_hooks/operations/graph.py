@@ -218,12 +218,10 @@ class Uses(NamedTuple):
         """The possible uses to show: the first in source and the first in tests, unless all."""
         if self.is_complete:
             return self.possible
-        unknown = sum(site.certainty == "possible" and not site.is_test for site in self.possible)
+        unknown = sum(site.is_unknown and not site.is_test for site in self.possible)
         # of a name that is everywhere the places where nothing is known of the receiver are noise
         is_everywhere = unknown > EVERYWHERE
-        shown = [
-            site for site in self.possible if not is_everywhere or site.certainty != "possible"
-        ]
+        shown = [site for site in self.possible if not is_everywhere or not site.is_unknown]
         return first_places(shown)
 
     @property

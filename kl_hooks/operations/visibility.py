@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from enum import Enum
 from typing import Any, Final
 
 from kl_hooks.arch.autofix import FileChange
@@ -91,7 +92,7 @@ class _Decision:
 
     def value(self, value: Any) -> Any:
         """Return what is left of a value, or `_DENIED`."""
-        if value is None or isinstance(value, bool | int | float):
+        if value is None or isinstance(value, bool | int | float | Enum):
             return value
         for known_type, decide in _BY_TYPE.items():
             if isinstance(value, known_type):
@@ -330,6 +331,8 @@ def _without_texts(part: Any) -> Any:
 
 
 def _is_text_or_list(part: Any) -> bool:
+    if isinstance(part, Enum):  # a word of ours, whatever it is stated of
+        return False
     return isinstance(part, str | Mapping) or (
         isinstance(part, tuple | list | frozenset) and named_parts(part) is None
     )

@@ -652,3 +652,20 @@ def test_possible_uses_that_the_policy_hides_leave_the_answer_open(
         assert (code, err) == (0, "")
         assert out.splitlines()[1].startswith("none found; ")
         assert out.splitlines()[1].endswith("possible uses are withheld")
+
+
+def test_of_a_redacted_file_a_place_is_listed_without_its_text(
+    kl: Kl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = "{name: short, redact: {paths: [use.py], actors: [agent]}}"
+    policy = {".kl/policy.yaml": f"version: 1\nrules:\n  - {rule}\n"}
+    write(Path.cwd(), {**FEEDER, **policy, "use.py": "def merge(x):\n    x.feed = 1\n"})
+    monkeypatch.setenv("KL_AGENT", "bot")
+    assert kl("graph", "uses", "Feeder.feed")[1].splitlines()[1:] == [
+        "possible uses by name, the receiver's likely type in brackets: 1",
+        "use.py",
+        "     2  write: (redacted by policy)",
+    ]
+    (site,) = json.loads(kl("graph", "uses", "Feeder.feed", "--format", "json")[1])["possible"]
+    assert (site["kind"], site["certainty"], site["text"]) == ("write", "possible", "")
+    assert (site["receiver"], site["types"]) == ("", [])

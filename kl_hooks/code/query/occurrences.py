@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from kl_hooks.code.scanner.parser import parse_tree
@@ -18,15 +19,37 @@ from kl_hooks.code.scanner.visitor import Chain, Frame, result_root, walk
 MODULE: Final = "_"
 """The module that a file is scanned as: Ids get their module's name afterwards."""
 
-READS: Final = frozenset(
-    {"read", "call", "decorator", "annotation", "isinstance", "base", "except", "update"}
+
+class UseKind(StrEnum):
+    """How a place uses a name."""
+
+    READ = "read"
+    CALL = "call"
+    DECORATOR = "decorator"
+    ANNOTATION = "annotation"
+    ISINSTANCE = "isinstance"
+    BASE = "base"
+    EXCEPT = "except"
+    CONTENT = "content"
+    """Its value is changed in place: `self.jobs.append(job)`, `self.jobs[key] = job`."""
+    WRITE = "write"
+    UPDATE = "update"
+    """It is read and written: `+=`."""
+    DELETE = "delete"
+    KEYWORD = "keyword"
+    """It is the name of an argument: `Slot(closing=…)`."""
+    DECLARATION = "declaration"
+
+
+CHANGES: Final = frozenset({UseKind.CONTENT})
+"""Kinds that change the value of a name in place."""
+WRITES: Final = frozenset(
+    {UseKind.WRITE, UseKind.UPDATE, UseKind.DELETE, UseKind.KEYWORD, UseKind.DECLARATION}
 )
-"""Kinds of occurrences that look at what a name holds."""
-CHANGES: Final = frozenset({"content"})
-"""Kinds that change what it holds in place: `self.jobs.append(job)`, `self.jobs[key] = job`."""
-WRITES: Final = frozenset({"write", "update", "delete", "keyword", "declaration"})
 """Kinds that bind it to something else."""
-CALLS: Final = frozenset({"call", "decorator"})
+READS: Final = frozenset(UseKind) - CHANGES - WRITES | {UseKind.UPDATE}
+"""Kinds that look at its value."""
+CALLS: Final = frozenset({UseKind.CALL, UseKind.DECORATOR})
 
 _MUTATORS: Final = frozenset(
     {"append", "appendleft", "extend", "extendleft", "insert", "rotate", "reverse", "sort"}
@@ -34,9 +57,16 @@ _MUTATORS: Final = frozenset(
     | {"difference_update", "intersection_update", "symmetric_difference_update"}
 )
 """Methods that change a container of the standard library."""
-_BY_NAME: Final = {"getattr": "read", "hasattr": "read", "setattr": "write", "delattr": "delete"}
+_BY_NAME: Final = {
+    "getattr": UseKind.READ,
+    "hasattr": UseKind.READ,
+    "setattr": UseKind.WRITE,
+    "delattr": UseKind.DELETE,
+}
 _CLASS_TESTS: Final = frozenset({"isinstance", "issubclass"})
-_SHARED_ROLES: Final = frozenset({"annotation", "isinstance", "base", "except"})
+_SHARED_ROLES: Final = frozenset(
+    {UseKind.ANNOTATION, UseKind.ISINSTANCE, UseKind.BASE, UseKind.EXCEPT}
+)
 """Roles that the elements of a tuple, a union or a subscript share."""
 _GROUPS: Final = (ast.Tuple, ast.List, ast.BinOp, ast.Subscript, ast.Starred)
 
@@ -48,7 +78,7 @@ class Occurrence(NamedTuple):
     column: int
     link_line: int
     """The line that the graph gives a link of this use: the end of its chain."""
-    kind: str
+    kind: UseKind
     frame: Frame
     """The scope or assignment around it."""
     scope: Frame
@@ -113,7 +143,7 @@ class _Visit(NamedTuple):
     node: ast.AST
     frame: Frame
     scope: Frame
-    role: str = ""
+    role: UseKind | None = None
     chain_end: int = 0
     """The last line of the chain of attributes that it is the beginning of."""
 
@@ -154,22 +184,22 @@ class _Finder:
     def _in_arguments(self, visit: _Visit, node: ast.Call) -> Iterator[Occurrence]:
         """`setattr(slot, "closing", …)` and `Slot(closing=…)`."""
         function = node.func
-        kind = _BY_NAME.get(function.id, "") if isinstance(function, ast.Name) else ""
+        kind = _BY_NAME.get(function.id) if isinstance(function, ast.Name) else None
         if kind and len(node.args) > 1:
             named = node.args[1]
             if isinstance(named, ast.Constant) and named.value == self._name:
                 yield self._at(visit, named, kind, node.args[0])
         for keyword in node.keywords:
             if keyword.arg == self._name:
-                yield self._at(visit, keyword, "keyword", function)
+                yield self._at(visit, keyword, UseKind.KEYWORD, function)
 
-    def _at(self, visit: _Visit, node: Any, kind: str, receiver: Any) -> Occurrence:
+    def _at(self, visit: _Visit, node: Any, kind: UseKind, receiver: Any) -> Occurrence:
         line = node.lineno
         return Occurrence(line, node.col_offset, line, kind, visit.frame, visit.scope, receiver)
 
     def _quoted(self, visit: _Visit, node: ast.Constant) -> list[_Visit]:
         """The tree of an annotation in quotes."""
-        if visit.role != "annotation" or not isinstance(node.value, str):
+        if visit.role != UseKind.ANNOTATION or not isinstance(node.value, str):
             return []
         if self._name not in node.value:
             return []
@@ -194,7 +224,9 @@ class _Finder:
             visit = visit._replace(frame=frame, scope=frame.home)
         if isinstance(node, ast.Attribute):
             end = visit.chain_end or node.end_lineno or node.lineno
-            role = "content" if visit.role == "call" and node.attr in _MUTATORS else ""
+            role = (
+                UseKind.CONTENT if visit.role == UseKind.CALL and node.attr in _MUTATORS else None
+            )
             yield visit._replace(node=node.value, role=role, chain_end=end)
             return
         for child, role in _children(node, visit.role):
@@ -202,56 +234,56 @@ class _Finder:
 
     def _in_definition(self, node: Any, frame: Frame, around: Frame) -> Iterator[_Visit]:
         for decorator in node.decorator_list:
-            yield _Visit(decorator, frame, around, "decorator")
+            yield _Visit(decorator, frame, around, UseKind.DECORATOR)
         if isinstance(node, ast.ClassDef):
-            yield from (_Visit(base, frame, around, "base") for base in node.bases)
+            yield from (_Visit(base, frame, around, UseKind.BASE) for base in node.bases)
             yield from (_Visit(keyword, frame, around) for keyword in node.keywords)
         else:
             yield _Visit(node.args, frame, around)
             if node.returns is not None:
-                yield _Visit(node.returns, frame, around, "annotation")
+                yield _Visit(node.returns, frame, around, UseKind.ANNOTATION)
         yield from (_Visit(child, frame, frame) for child in node.body)
 
 
-def _kind(node: Any, role: str) -> str:
+def _kind(node: Any, role: UseKind | None) -> UseKind:
     if isinstance(node.ctx, ast.Store):
-        return role if role in ("update", "declaration") else "write"
+        return role if role in (UseKind.UPDATE, UseKind.DECLARATION) else UseKind.WRITE
     if isinstance(node.ctx, ast.Del):
-        return "delete"
-    return role or "read"
+        return UseKind.DELETE
+    return role or UseKind.READ
 
 
-def _children(node: Any, role: str) -> Iterator[tuple[ast.AST, str]]:
+def _children(node: Any, role: UseKind | None) -> Iterator[tuple[ast.AST, UseKind | None]]:
     """(child, its role) of a node that is no definition and no attribute."""
     if isinstance(node, ast.Call):
         yield from _of_call(node)
     elif isinstance(node, ast.arg):
         if node.annotation is not None:
-            yield node.annotation, "annotation"
+            yield node.annotation, UseKind.ANNOTATION
     elif isinstance(node, ast.AnnAssign):
-        yield node.annotation, "annotation"
-        yield node.target, "" if node.value is not None else "declaration"
+        yield node.annotation, UseKind.ANNOTATION
+        yield node.target, None if node.value is not None else UseKind.DECLARATION
         if node.value is not None:
-            yield node.value, ""
+            yield node.value, None
     elif isinstance(node, ast.AugAssign):
-        yield node.target, "update"
-        yield node.value, ""
+        yield node.target, UseKind.UPDATE
+        yield node.value, None
     elif isinstance(node, ast.ExceptHandler):
         if node.type is not None:
-            yield node.type, "except"
-        yield from ((child, "") for child in node.body)
+            yield node.type, UseKind.EXCEPT
+        yield from ((child, None) for child in node.body)
     elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
-        yield node.value, "content"
-        yield node.slice, ""
+        yield node.value, UseKind.CONTENT
+        yield node.slice, None
     else:
-        shared = role if role in _SHARED_ROLES and isinstance(node, _GROUPS) else ""
+        shared = role if role in _SHARED_ROLES and isinstance(node, _GROUPS) else None
         yield from ((child, shared) for child in ast.iter_child_nodes(node))
 
 
-def _of_call(node: ast.Call) -> Iterator[tuple[ast.AST, str]]:
+def _of_call(node: ast.Call) -> Iterator[tuple[ast.AST, UseKind | None]]:
     function = node.func
-    yield function, "call"
+    yield function, UseKind.CALL
     is_test = isinstance(function, ast.Name) and function.id in _CLASS_TESTS
     for place, argument in enumerate(node.args):
-        yield argument, "isinstance" if is_test and place == 1 else ""
-    yield from ((keyword, "") for keyword in node.keywords)
+        yield argument, UseKind.ISINSTANCE if is_test and place == 1 else None
+    yield from ((keyword, None) for keyword in node.keywords)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
+from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -25,6 +26,7 @@ from kl_hooks.code.query.occurrences import (
     READS,
     Occurrence,
     Source,
+    UseKind,
     expression,
     occurrences,
     read_source,
@@ -42,15 +44,19 @@ if TYPE_CHECKING:
     from kl_hooks.store.database import Rows
 
 
-RESOLVED: Final = "resolved"
-LIKELY: Final = "likely"
-"""The receiver is likely to be of its class, a base or a subclass."""
-SIMILAR: Final = "similar"
-"""Nothing is known of the receiver, but it is named after the class."""
-POSSIBLE: Final = "possible"
-"""Nothing is known of the receiver."""
-ELSEWHERE: Final = "elsewhere"
-"""It is another definition of that name, or the receiver is of another type."""
+class Certainty(StrEnum):
+    """How certain it is that a place means a symbol, the most certain first."""
+
+    RESOLVED = "resolved"
+    LIKELY = "likely"
+    """The receiver is likely to be of its class, a base or a subclass."""
+    SIMILAR = "similar"
+    """Nothing is known of the receiver, but it is named after the class."""
+    POSSIBLE = "possible"
+    """Nothing is known of the receiver."""
+    ELSEWHERE = "elsewhere"
+    """It is another definition of that name, or the receiver is of another type."""
+
 
 LOCAL_NAME: Final = "a local name"
 OUTSIDE: Final = "outside of the repository"
@@ -60,7 +66,7 @@ _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LONGEST: Final = 120
 """Characters of a line of source that are shown."""
 _RECEIVER: Final = 40
-_ORDER: Final = (RESOLVED, LIKELY, SIMILAR, POSSIBLE, ELSEWHERE)
+_ORDER: Final = tuple(Certainty)
 
 
 class Site(NamedTuple):
@@ -68,10 +74,8 @@ class Site(NamedTuple):
 
     path: FilePath
     line: int
-    kind: str
-    """`call`, `read`, `write`, …: see `occurrences`."""
-    certainty: str
-    """`resolved`, `likely`, `similar`, `possible` or `elsewhere`."""
+    kind: UseKind
+    certainty: Certainty
     owner: NodeId
     """The symbol around it."""
     scope: str
@@ -90,6 +94,11 @@ class Site(NamedTuple):
         """Whether it is in a test file."""
         return is_test_path(self.path)
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing is known of the receiver."""
+        return self.certainty == Certainty.POSSIBLE
+
 
 class Target(NamedTuple):
     """What is looked for."""
@@ -104,7 +113,7 @@ class Target(NamedTuple):
     """The dotted name of the class that it is a member of; empty: it is none."""
 
 
-def sites(graph: Graph, target: Target, kinds: Collection[str]) -> list[Site]:
+def sites(graph: Graph, target: Target, kinds: Collection[UseKind]) -> list[Site]:
     """The places whose syntax has the name, of these kinds, the most certain first; each line once
     for every kind.
     """
@@ -139,7 +148,7 @@ def _contents(graph: Graph, target: Target) -> Iterator[tuple[str, bytes]]:
         sql = f"SELECT path, blob FROM files WHERE path IN ({placeholders(batch)})"
         entries += [FileEntry(path, blob, "100644") for path, blob in graph.db.rows(sql, batch)]
     name = target.name.encode()
-    for entry, content in graph.read([one for one in entries if one.blob.isalnum()]):
+    for entry, content in graph.read([entry for entry in entries if entry.blob.isalnum()]):
         # an identifier may be written in another form of Unicode than Python compares
         if name in content or not name.isascii() or not content.isascii():
             yield entry.path, content
@@ -155,7 +164,7 @@ class _SiteFinder:
         self._resolver = Resolver(index, Outlines(graph.db, {}).of)
         self._family = _Family(graph.db, target.owner)
 
-    def in_file(self, path: str, content: bytes, kinds: Collection[str]) -> Iterator[Site]:
+    def in_file(self, path: str, content: bytes, kinds: Collection[UseKind]) -> Iterator[Site]:
         """Yield the uses of these kinds in a file."""
         source = read_source(content)
         if source is None:
@@ -170,8 +179,8 @@ class _SiteFinder:
         decide = self._name if occurrence.receiver is None else self._attribute
         certainty, types = decide(module, occurrence, hints)
         receiver = _receiver_text(occurrence)
-        if certainty == POSSIBLE and _resembles(receiver, self._family.name):
-            certainty = SIMILAR
+        if certainty == Certainty.POSSIBLE and _resembles(receiver, self._family.name):
+            certainty = Certainty.SIMILAR
         owner = _owner(occurrence, module)
         name = split_id(owner)[1]
         return Site(
@@ -189,95 +198,95 @@ class _SiteFinder:
 
     def _name(
         self, module: str, occurrence: Occurrence, hints: Hints
-    ) -> tuple[str, tuple[str, ...]]:
+    ) -> tuple[Certainty, tuple[str, ...]]:
         """Decide on a plain name."""
         frame, scope = occurrence.frame, occurrence.scope
         written = expression_of(frame, scope, self._target.name, "")
         if not written:
-            return ELSEWHERE, (LOCAL_NAME,)
+            return Certainty.ELSEWHERE, (LOCAL_NAME,)
         return self._meaning(self._resolver.value_of(written, module))
 
-    def _meaning(self, value: Value | None) -> tuple[str, tuple[str, ...]]:
+    def _meaning(self, value: Value | None) -> tuple[Certainty, tuple[str, ...]]:
         """Decide by what a whole expression is."""
         if value is None:
-            return POSSIBLE, ()
+            return Certainty.POSSIBLE, ()
         if value is EXTERNAL:
-            return ELSEWHERE, (OUTSIDE,)
+            return Certainty.ELSEWHERE, (OUTSIDE,)
         if value.sort == "symbol" and value.id in self._target.ids:
-            return RESOLVED, ()
-        return ELSEWHERE, (_shown(value),)
+            return Certainty.RESOLVED, ()
+        return Certainty.ELSEWHERE, (_shown(value),)
 
     def _attribute(
         self, module: str, occurrence: Occurrence, hints: Hints
-    ) -> tuple[str, tuple[str, ...]]:
+    ) -> tuple[Certainty, tuple[str, ...]]:
         """Decide on an attribute by what its receiver is."""
-        if occurrence.kind == "keyword":
+        if occurrence.kind == UseKind.KEYWORD:
             return self._keyword(module, occurrence)
         receiver = receiver_expression(occurrence)
         value = self._resolver.value_of(receiver, module) if receiver else None
         if value is EXTERNAL:
-            return ELSEWHERE, (OUTSIDE,)
+            return Certainty.ELSEWHERE, (OUTSIDE,)
         if value is not None and value.sort in ("module", "package"):
             return self._meaning(self._resolver.part_of(value, self._target.name))
         instance = self._resolver.class_of(value)
         if instance is EXTERNAL:
-            return ELSEWHERE, (OUTSIDE,)
+            return Certainty.ELSEWHERE, (OUTSIDE,)
         if instance is not None:
             certainty = self._by_class(instance)
-            return certainty, () if certainty == RESOLVED else (instance.name,)
+            return certainty, () if certainty == Certainty.RESOLVED else (instance.name,)
         return self._by_hints(module, occurrence, hints)
 
-    def _keyword(self, module: str, occurrence: Occurrence) -> tuple[str, tuple[str, ...]]:
+    def _keyword(self, module: str, occurrence: Occurrence) -> tuple[Certainty, tuple[str, ...]]:
         """`Slot(closing=…)` sets a field of a class whose fields are its arguments."""
         called = expression(occurrence.frame, occurrence.scope, occurrence.receiver)
         value = self._resolver.value_of(called, module) if called else None
         is_class = value is not None and value.sort == "symbol" and value.prefix in CLASSES
         if value is not None and is_class and self._family.has(_dotted(value)):
-            return LIKELY, (f"{value.name} (constructor)",)
-        return ELSEWHERE, ("an argument",)
+            return Certainty.LIKELY, (f"{value.name} (constructor)",)
+        return Certainty.ELSEWHERE, ("an argument",)
 
-    def _by_class(self, receiver: Value) -> str:
+    def _by_class(self, receiver: Value) -> Certainty:
         """Decide by the class of a receiver that the resolver is certain of."""
         owner = _dotted(receiver)
         member = self._resolver.part_of(receiver, self._target.name)
         if member is not None and member is not EXTERNAL and member.sort == "symbol":
             if member.id in self._target.ids:
-                return RESOLVED
+                return Certainty.RESOLVED
             return self._by_other_member(owner)
         if receiver.sort == "above" and self._family.has(owner):
-            return ELSEWHERE  # `super()` of its own methods
+            return Certainty.ELSEWHERE  # `super()` of its own methods
         return self._family.certainty(owner)
 
-    def _by_other_member(self, owner: str) -> str:
+    def _by_other_member(self, owner: str) -> Certainty:
         """Decide where the class of the receiver defines or inherits another member of that name:
         what is looked for may override it.
         """
         if owner in self._family.bases:
-            return LIKELY
+            return Certainty.LIKELY
         if owner not in self._family.subclasses and self._family.shares_subclass(owner):
-            return LIKELY
+            return Certainty.LIKELY
         # a protocol needs no subclass: whatever has its methods implements it (PEP 544)
-        return POSSIBLE if self._family.is_interface(owner) else ELSEWHERE
+        return Certainty.POSSIBLE if self._family.is_interface(owner) else Certainty.ELSEWHERE
 
     def _by_hints(
         self, module: str, occurrence: Occurrence, hints: Hints
-    ) -> tuple[str, tuple[str, ...]]:
+    ) -> tuple[Certainty, tuple[str, ...]]:
         """Decide by what a receiver is likely to be."""
-        certainties, types = set[str](), list[str]()
+        certainties, types = set[Certainty](), list[str]()
         for hint in hints.of(occurrence.scope, occurrence.receiver):
             value = self._resolver.value_of(hint.expression, module) if hint.expression else None
             owner = self._resolver.class_of(value)
             if owner is None or owner is EXTERNAL:
                 continue
-            is_related = self._family.certainty(_dotted(owner)) != ELSEWHERE
-            certainties.add(LIKELY if is_related else ELSEWHERE)
+            is_related = self._family.certainty(_dotted(owner)) != Certainty.ELSEWHERE
+            certainties.add(Certainty.LIKELY if is_related else Certainty.ELSEWHERE)
             types.append(f"{owner.name} ({hint.basis})")
         shown = tuple(dict.fromkeys(types))
         if not certainties:
-            return POSSIBLE, ()
-        if certainties == {ELSEWHERE}:
-            return ELSEWHERE, (OTHER_TYPE, *shown)
-        return LIKELY, shown
+            return Certainty.POSSIBLE, ()
+        if certainties == {Certainty.ELSEWHERE}:
+            return Certainty.ELSEWHERE, (OTHER_TYPE, *shown)
+        return Certainty.LIKELY, shown
 
 
 class _Family:
@@ -306,17 +315,17 @@ class _Family:
         """Whether a class is a protocol or an abstract base class."""
         return bool(self._owner) and bool(symbols_of_id(self._db, f"interface:{name}"))
 
-    def certainty(self, name: str) -> str:
+    def certainty(self, name: str) -> Certainty:
         """How certain an attribute without a symbol of its own is the class's, for an instance of
         the class `name`.
         """
         if not self._owner:
-            return ELSEWHERE
+            return Certainty.ELSEWHERE
         if self.has(name):
-            return RESOLVED
+            return Certainty.RESOLVED
         if name in self.bases or self.shares_subclass(name):
-            return LIKELY
-        return ELSEWHERE
+            return Certainty.LIKELY
+        return Certainty.ELSEWHERE
 
     def shares_subclass(self, name: str) -> bool:
         """Whether an instance of `name` may be one of the class, too: a mixin's `self`."""
@@ -327,7 +336,7 @@ class _Family:
             return frozenset()
         ids = [f"type:{name}", f"interface:{name}"]
         related = class_closure(self._db, ids, incoming=incoming)
-        return frozenset(split_id(one)[1] for one in related)
+        return frozenset(split_id(identifier)[1] for identifier in related)
 
 
 def _dotted(value: Value) -> str:
@@ -409,6 +418,6 @@ def possible_uses(
         site for site in sites(graph, target, kinds) if (site.path, site.link_line) not in positions
     ]
     return PossibleUses(
-        tuple(site for site in unlinked if site.certainty != ELSEWHERE),
-        tuple(site for site in unlinked if site.certainty == ELSEWHERE),
+        tuple(site for site in unlinked if site.certainty != Certainty.ELSEWHERE),
+        tuple(site for site in unlinked if site.certainty == Certainty.ELSEWHERE),
     )

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code.query.lookup import Unknown, class_closure, resolve_text
-from kl_hooks.code.query.occurrences import CHANGES, READS, WRITES
-from kl_hooks.code.query.sites import ELSEWHERE, RESOLVED, Site, Target, sites, target_of
+from kl_hooks.code.query.occurrences import CHANGES, READS, WRITES, UseKind
+from kl_hooks.code.query.sites import Certainty, Site, Target, sites, target_of
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.symbol import split_id
 
@@ -70,7 +70,7 @@ def _of_undeclared(graph: Graph, text: str, unknown: Unknown) -> StateUses:
         raise unknown
     target = Target(attribute, frozenset(), (symbol.path,), dotted)
     every_site = sites(graph, _with_family(graph, target), _ALL)
-    if not any(site.certainty == RESOLVED for site in every_site):
+    if not any(site.certainty == Certainty.RESOLVED for site in every_site):
         raise unknown
     return _sorted(symbol, f"{dotted.rpartition('.')[2]}.{attribute}", every_site)
 
@@ -87,15 +87,19 @@ def _with_family(graph: Graph, target: Target) -> Target:
 
 
 def _sorted(symbol: Symbol, name: str, every_site: list[Site]) -> StateUses:
-    resolved = [site for site in every_site if site.certainty == RESOLVED]
-    others = [site for site in every_site if site.certainty != RESOLVED]
+    resolved = [site for site in every_site if site.certainty == Certainty.RESOLVED]
+    others = [site for site in every_site if site.certainty != Certainty.RESOLVED]
     return StateUses(
         symbol,
         name,
         tuple(site for site in resolved if site.kind in WRITES),
         tuple(site for site in resolved if site.kind in CHANGES),
         tuple(site for site in resolved if site.kind in READS - WRITES),
-        tuple(site for site in others if site.certainty != ELSEWHERE),
+        tuple(site for site in others if site.certainty != Certainty.ELSEWHERE),
         # the argument of a function that has the name is no use of it
-        tuple(s for s in others if s.certainty == ELSEWHERE and s.kind != "keyword"),
+        tuple(
+            site
+            for site in others
+            if site.certainty == Certainty.ELSEWHERE and site.kind != UseKind.KEYWORD
+        ),
     )
