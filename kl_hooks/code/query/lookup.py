@@ -113,6 +113,15 @@ def nested_symbols(db: Rows, symbol: Symbol) -> list[Symbol]:
     return [one for one in inside if split_id(one.id)[1].startswith(f"{name}.")]
 
 
+MEMBERS: Final = ("method", "property", "field")
+"""What the Id of a member of a class can begin with; of a module's variable, too."""
+
+
+def class_ids(name: str) -> list[str]:
+    """The Ids that a class of this dotted name can have."""
+    return [f"type:{name}", f"interface:{name}"]
+
+
 def class_closure(db: Rows, classes: list[str], *, incoming: bool) -> list[str]:
     """The Ids of all classes that inherit from these (`incoming`) or that these inherit from, the
     nearest first.

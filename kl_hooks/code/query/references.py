@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.query.dependents import DEPTH
 from kl_hooks.code.query.lookup import (
+    MEMBERS,
     NOTE_METHODS,
     Answer,
     answer,
     class_closure,
+    class_ids,
     names_of,
     nested_symbols,
     resolve_text,
@@ -128,7 +130,7 @@ def _from_outside(graph: Graph, symbol: Symbol) -> list[NodeText]:
     """A base that is not of this repository may call what it expects to be overridden."""
     owner = split_id(symbol.id)[1].rpartition(".")[0]
     # the Id of a method does not show which of the two its class is
-    classes = [f"type:{owner}", f"interface:{owner}"]
+    classes = class_ids(owner)
     for related in symbols_by_id(
         graph.db, [*classes, *class_closure(graph.db, classes, incoming=False)]
     ).values():
@@ -300,17 +302,14 @@ def _by_place(link: Link) -> tuple[str, int, str, str]:
     return (link.path, link.line, link.relation, link.target)
 
 
-_MEMBERS = ("method", "property", "field")
-
-
 def _same_name(db: Rows, symbol: Symbol, *, up: bool) -> list[Symbol]:
     """The members that a method, property or field overrides (`up`), or that override it."""
     prefix, name = split_id(symbol.id)
     owner, _, last = name.rpartition(".")
-    if prefix not in _MEMBERS:
+    if prefix not in MEMBERS:
         return []
-    classes = class_closure(db, [f"type:{owner}", f"interface:{owner}"], incoming=not up)
-    ids = [f"{kind}:{split_id(one)[1]}.{last}" for one in classes for kind in _MEMBERS]
+    classes = class_closure(db, class_ids(owner), incoming=not up)
+    ids = [f"{kind}:{split_id(one)[1]}.{last}" for one in classes for kind in MEMBERS]
     there = symbols_by_id(db, ids)
     return [there[one] for one in ids if one in there]
 

@@ -18,7 +18,13 @@ from kl_hooks.code.file_facts import Outlines
 from kl_hooks.code.linker import CLASSES, EXTERNAL, Resolver, Value
 from kl_hooks.code.modules import ModuleIndex
 from kl_hooks.code.name_index import files_mentioning
-from kl_hooks.code.query.lookup import class_closure, symbols_by_id, symbols_of_id
+from kl_hooks.code.query.lookup import (
+    MEMBERS,
+    class_closure,
+    class_ids,
+    symbols_by_id,
+    symbols_of_id,
+)
 from kl_hooks.code.query.occurrences import (
     CALLS,
     CHANGES,
@@ -334,8 +340,7 @@ class _Family:
     def _closure(self, name: str, *, incoming: bool) -> frozenset[str]:
         if not name:
             return frozenset()
-        ids = [f"type:{name}", f"interface:{name}"]
-        related = class_closure(self._db, ids, incoming=incoming)
+        related = class_closure(self._db, class_ids(name), incoming=incoming)
         return frozenset(split_id(identifier)[1] for identifier in related)
 
 
@@ -381,7 +386,6 @@ class PossibleUses(NamedTuple):
     """Those that mean something else, as far as is known."""
 
 
-_MEMBERS: Final = ("method", "property", "field")
 _ALL_USES: Final = READS | CHANGES
 
 
@@ -389,16 +393,15 @@ def target_of(graph: Graph, symbol: Symbol) -> Target | None:
     """What to look for where a symbol is used; None for what has no name in code of its own."""
     prefix, dotted = split_id(symbol.id)
     owner, _, name = dotted.rpartition(".")
-    if prefix not in (*_MEMBERS, "function", "type", "interface"):
+    if prefix not in (*MEMBERS, *CLASSES, "function"):
         return None
     if name == "__init__":
-        classes = {f"type:{owner}", f"interface:{owner}"}
-        return Target(owner.rpartition(".")[2], frozenset({symbol.id, *classes}), (symbol.path,))
+        ids = frozenset({symbol.id, *class_ids(owner)})
+        return Target(owner.rpartition(".")[2], ids, (symbol.path,))
     if name.startswith("__") and name.endswith("__"):
         return None  # Python itself calls it, without its name
     # the Id of a member does not show whether it is one of a class
-    classes = {f"type:{owner}", f"interface:{owner}"}
-    is_member = prefix in _MEMBERS and bool(symbols_by_id(graph.db, classes))
+    is_member = prefix in MEMBERS and bool(symbols_by_id(graph.db, class_ids(owner)))
     return Target(name, frozenset({symbol.id}), (symbol.path,), owner if is_member else "")
 
 

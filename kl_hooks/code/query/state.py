@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kl_hooks.code.query.lookup import Unknown, class_closure, resolve_text
+from kl_hooks.code.linker import CLASSES
+from kl_hooks.code.query.lookup import MEMBERS, Unknown, class_closure, class_ids, resolve_text
 from kl_hooks.code.query.occurrences import CHANGES, READS, WRITES, UseKind
 from kl_hooks.code.query.sites import Certainty, Site, Target, sites, target_of
 from kl_hooks.errors import UsageProblem
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from kl_hooks.model.symbol import Symbol
 
 _ALL: Final = READS | CHANGES | WRITES
-_MEMBERS: Final = ("field", "property", "method")
-_CLASSES: Final = ("type", "interface")
 _NO_STATE: Final = (
     "is no attribute, variable, function or class that code reads or writes by its name."
 )
@@ -66,7 +65,7 @@ def _of_undeclared(graph: Graph, text: str, unknown: Unknown) -> StateUses:
         raise unknown
     symbol = resolve_text(graph, owner)
     prefix, dotted = split_id(symbol.id)
-    if prefix not in _CLASSES:
+    if prefix not in CLASSES:
         raise unknown
     target = Target(attribute, frozenset(), (symbol.path,), dotted)
     every_site = sites(graph, _with_family(graph, target), _ALL)
@@ -79,10 +78,9 @@ def _with_family(graph: Graph, target: Target) -> Target:
     """The target with the attributes of that name that subclasses declare: an instance has one."""
     if not target.owner:
         return target
-    owners = [f"{prefix}:{target.owner}" for prefix in _CLASSES]
-    subclasses = class_closure(graph.db, owners, incoming=True)
+    subclasses = class_closure(graph.db, class_ids(target.owner), incoming=True)
     names = [target.owner, *(split_id(identifier)[1] for identifier in subclasses)]
-    ids = {f"{prefix}:{name}.{target.name}" for prefix in _MEMBERS for name in names}
+    ids = {f"{prefix}:{name}.{target.name}" for prefix in MEMBERS for name in names}
     return target._replace(ids=target.ids | ids)
 
 
