@@ -535,13 +535,19 @@ def test_folders_again(): assert "nowhere" not in app.folders()
 }
 
 
+def impacted_by_another_parse(folder: Path, files: dict[str, str]) -> set[str]:
+    """What an edit of `parse` selects, after a run of all tests in the order of their files."""
+    repository(folder, files)
+    assert run_pytest(folder, "-p", "no:randomly").returncode == 0
+    changed = files["app.py"].replace("def parse(): return 1", "def parse(): return 2")
+    assert changed != files["app.py"]
+    (folder / "app.py").write_text(changed)
+    return impacted(folder)
+
+
 def test_what_the_library_changes_by_itself_binds_nobody(tmp_path: Path) -> None:
     """A logger remembers which levels are enabled, pytest sets a variable for each test."""
-    folder = repository(tmp_path / "program", QUIET)
-    assert run_pytest(folder, "-p", "no:randomly").returncode == 0
-    app = folder / "app.py"
-    app.write_text(QUIET["app.py"].replace("def parse(): return 1", "def parse(): return 2"))
-    assert impacted(folder) == {
+    assert impacted_by_another_parse(tmp_path / "program", QUIET) == {
         "test_app.py::test_place",
         "test_app.py::test_log_at_another_level",
         "test_app.py::test_other_folders",
@@ -551,27 +557,20 @@ def test_what_the_library_changes_by_itself_binds_nobody(tmp_path: Path) -> None
 
 
 def test_what_is_put_back_and_what_functions_compute_binds_nobody(tmp_path: Path) -> None:
-    folder = repository(tmp_path / "program", RESTORED)
-    assert run_pytest(folder, "-p", "no:randomly").returncode == 0
-    app = folder / "app.py"
-    app.write_text(RESTORED["app.py"].replace("def parse(): return 1", "def parse(): return 2"))
-    assert impacted(folder) == {
+    folder = tmp_path / "program"
+    assert impacted_by_another_parse(folder, RESTORED) == {
         "test_taken_away.py::test_first",
         "test_taken_away.py::test_third",
         "test_set_up_anew.py::test_first",
         "test_cache.py::test_order",
     }
-    app.write_text(RESTORED["app.py"].replace('return "x"', 'return "y"'))
+    (folder / "app.py").write_text(RESTORED["app.py"].replace('return "x"', 'return "y"'))
     assert impacted(folder) == {"test_cache.py::test_first"}
 
 
 def test_what_functions_store_in_closures_and_inner_objects_binds_nobody(tmp_path: Path) -> None:
     """Nor what unittest stores in a class of tests when it is torn down."""
-    folder = repository(tmp_path / "program", COMPUTED)
-    assert run_pytest(folder, "-p", "no:randomly").returncode == 0
-    app = folder / "app.py"
-    app.write_text(COMPUTED["app.py"].replace("def parse(): return 1", "def parse(): return 2"))
-    assert impacted(folder) == {
+    assert impacted_by_another_parse(tmp_path / "program", COMPUTED) == {
         "test_closure.py::test_first",
         "test_closure.py::test_other",
         "test_inner.py::test_first",
