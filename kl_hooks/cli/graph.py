@@ -434,12 +434,12 @@ def _print_omitted(uses: operations.Uses, command: str) -> None:
 
 
 def _cut(places: Sequence[Any], shown: Sequence[Any], noun: str) -> list[str]:
-    more = len(places) - len(shown)
-    if not more:
+    omitted = len(places) - len(shown)
+    if not omitted:
         return []
     of_tests = sum(map(_is_test, places)) - sum(map(_is_test, shown))
     inside = f", {of_tests} of them in tests" if of_tests else ""
-    return [f"{more} more {noun}{'s' if more > 1 else ''}{inside}"]
+    return [f"{omitted} more {noun}{'s' if omitted > 1 else ''}{inside}"]
 
 
 def _is_test(place: Any) -> bool:
@@ -458,8 +458,8 @@ def _site_line(site: Site, name: str, *, is_kind_shown: bool = True) -> _Line:
     from kl_hooks.code.query.occurrences import UseKind
 
     scope = f"  in {site.scope}" if site.scope else ""
-    more = ", …" if len(site.types) > _TYPES else ""
-    types = f"  [{', '.join(site.types[:_TYPES])}{more}]" if site.types else ""
+    ending = ", …" if len(site.types) > _TYPES else ""
+    types = f"  [{', '.join(site.types[:_TYPES])}{ending}]" if site.types else ""
     width = max(_NARROWEST, _WIDTH - 8 - len(scope) - len(types))
     is_plain = site.kind in (UseKind.CALL, UseKind.READ) or not is_kind_shown
     kind = "" if is_plain else f"{site.kind}: "
@@ -491,8 +491,8 @@ def _print_certainty_of_uses(
     answer = uses.answer
     if not uses.possible and not uses.uncalled:
         _print_certainty(answer, none, again, calls=calls)
-    elif left := [*_not_assessed(answer), *answer.doubts]:
-        warn(f"there may be more: {'; '.join(left)}.")
+    elif reasons := [*_not_assessed(answer), *answer.doubts]:
+        warn(f"there may be more: {'; '.join(reasons)}.")
     _print_omitted(uses, again)
 
 

@@ -49,7 +49,6 @@ from kl_hooks.workspace import Workspace, require_setup
 if TYPE_CHECKING:
     from kl_hooks.evidence.flaky import FlakyPasses
 
-"""Microseconds."""
 RECENT_RECEIPTS: Final = 50
 """Receipts that are searched for subjects that were not observed on today's tree."""
 SENTENCES: Final = {

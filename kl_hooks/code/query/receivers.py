@@ -96,10 +96,10 @@ def _method_around(scope: Frame) -> Frame | None:
     return None
 
 
-def _hints_in(frame: Frame, known: dict[str, list[Hint]]) -> Iterator[tuple[str, Hint]]:
+def _hints_in(frame: Frame, hints: dict[str, list[Hint]]) -> Iterator[tuple[str, Hint]]:
     """(name, or `self.` attribute; hint) of a function's or class's own statements.
 
-    `known`: the hints until now, for names that are assigned from others.
+    `hints`: those until now, for names that are assigned from others.
     """
     node = frame.node
     elements: dict[str, list[Hint]] = {}
@@ -117,9 +117,9 @@ def _hints_in(frame: Frame, known: dict[str, list[Hint]]) -> Iterator[tuple[str,
             for target in part.targets:
                 name = _name_of(frame, target)
                 if name:
-                    yield from ((name, hint) for hint in _assigned(frame, part.value, known))
+                    yield from ((name, hint) for hint in _assigned(frame, part.value, hints))
         elif isinstance(part, ast.NamedExpr):
-            for hint in _assigned(frame, part.value, known):
+            for hint in _assigned(frame, part.value, hints):
                 yield part.target.id, hint
         elif isinstance(part, ast.Call):
             yield from _class_test(frame, part)
@@ -202,15 +202,15 @@ def _element_annotations(node: Any) -> Iterator[Any]:
             yield node.slice.elts[0] if isinstance(node.slice, ast.Tuple) else node.slice
 
 
-def _assigned(frame: Frame, value: Any, known: dict[str, list[Hint]]) -> Iterator[Hint]:
+def _assigned(frame: Frame, value: Any, hints: dict[str, list[Hint]]) -> Iterator[Hint]:
     if isinstance(value, ast.Await):
         value = value.value
     if isinstance(value, ast.IfExp):
-        yield from _assigned(frame, value.body, known)
-        yield from _assigned(frame, value.orelse, known)
+        yield from _assigned(frame, value.body, hints)
+        yield from _assigned(frame, value.orelse, hints)
     elif isinstance(value, ast.BoolOp):
         for operand in value.values:
-            yield from _assigned(frame, operand, known)
+            yield from _assigned(frame, operand, hints)
     elif isinstance(value, ast.Call):
         called = chain(value.func)
         if called is not None:
@@ -218,7 +218,7 @@ def _assigned(frame: Frame, value: Any, known: dict[str, list[Hint]]) -> Iterato
     else:
         name = _name_of(frame, value)
         # a copy: `x = x` would add to the list that is being read
-        yield from tuple(known.get(name, ()))
+        yield from tuple(hints.get(name, ()))
 
 
 def _class_test(frame: Frame, call: ast.Call) -> Iterator[tuple[str, Hint]]:
