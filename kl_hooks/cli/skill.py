@@ -8,7 +8,6 @@ import click
 
 from kl_hooks.cli.kind_commands import print_written
 from kl_hooks.cli.output import (
-    command_access,
     counted,
     echo,
     echo_lines,
@@ -189,9 +188,10 @@ def approve(id: str, shape: str) -> None:
     """Approve a proposal, and propose what it requires and does not exist: at most three skills,
     three levels deep.
     """
+    from kl_hooks.context.access import shared_access
+
     ws = initialized_workspace()
-    readers = skills.agent_readers(ws, command_access())
-    record, made = proposals.approve(ws, id, readers=readers)
+    record, made = proposals.approve(ws, id, readers=shared_access(ws))
     print_record(ws, record, shape)
     for reason in proposals.suspicions(record):
         warn(f"{record.id} reads like an instruction to its reviewer: {reason}")

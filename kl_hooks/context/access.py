@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import KlError, UnknownRecord, UsageProblem
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Effect = tuple[str, str]
 """`allow`, `redact` or `deny`, and the name of the rule."""
+_ANY_AGENT: Final = "agent:"
+"""An agent that no rule names."""
 
 
 def find_policy(ws: Workspace, actor: str = "") -> Policy | None:
@@ -61,6 +63,20 @@ def access(ws: Workspace, purpose: str, actor: str = "") -> Iterator[Access]:
         raise
     finally:
         granted.audit(purpose)
+
+
+def shared_access(ws: Workspace) -> Access:
+    """Return what may be written where everybody reads it: what the policy hides from nobody.
+
+    Raises Problems for a wrong policy, as `load_policy`.
+    """
+    policy = find_policy(ws)
+    if policy is None:
+        return Access(ws, None)
+    from kl_hooks.context.policy import SharedPolicy
+
+    # as an agent reads it: without the text of what nobody has reviewed
+    return Access(ws, SharedPolicy(policy.rules, _ANY_AGENT, policy.key), _ANY_AGENT)
 
 
 class Access:

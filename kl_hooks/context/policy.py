@@ -128,6 +128,25 @@ class Policy:
         return self.decide((one,))[0] == "allow"
 
 
+@dataclass(frozen=True, slots=True)
+class SharedPolicy(Policy):
+    """The rules, evaluated for everybody: what they hide from one actor is hidden."""
+
+    @property
+    def concerns_actor(self) -> bool:
+        """Return whether any rule can hide something from somebody."""
+        return bool(self.rules)
+
+    def decide(self, candidates: Iterable[Candidate]) -> tuple[str, str]:
+        """Return the strongest effect that an item has for an actor, and the name of the rule."""
+        variants = tuple(candidates)
+        named = {actor for rule in self.rules for actor in rule.actors}
+        # an agent that no rule names, and the others
+        actors = sorted({"human", "agent:"} | named - {"agent"})
+        effects = (Policy(self.rules, actor).decide(variants) for actor in actors)
+        return min(effects, key=lambda effect: EFFECTS.index(effect[0]))
+
+
 def load_policy(ws: Workspace, actor: str = "") -> Policy | None:
     """Return the policy of the working tree, for an actor (empty: whoever runs this); None where
     there is none.

@@ -1,4 +1,4 @@
-"""The operation of registries: what there is of what changes too often for git, asked for at this moment.
+"""The operation of registries: what changes too often for git, as it is at this moment.
 
 A snapshot is a page of Markdown that people may commit. It has no date, so that a registry that did
 not change is the same file; it is never read again by kl, and replaced only where it states that it
@@ -8,7 +8,7 @@ is one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
@@ -161,10 +161,17 @@ def _list(ws: Workspace, request: RegistryRequest, access: Access) -> Registries
     if request.snapshot and access.is_agent:
         raise UsageProblem("writing a snapshot is for people.", place="--snapshot")
     names = dict.fromkeys(request.names or NAMES)
-    registries = Registries({name: tuple(_ROWS[name](ws, access)) for name in names})
     if request.snapshot:
-        _write(ws, request.snapshot, registries.plain_rows())
-    return registries
+        from kl_hooks.context.access import shared_access
+
+        readers = shared_access(ws)
+        shared = _registries(ws, names, readers).plain_rows()
+        _write(ws, request.snapshot, {name: readers.plain(rows) for name, rows in shared.items()})
+    return _registries(ws, names, access)
+
+
+def _registries(ws: Workspace, names: Iterable[str], access: Access) -> Registries:
+    return Registries({name: tuple(_ROWS[name](ws, access)) for name in names})
 
 
 def _skills(ws: Workspace, access: Access) -> Sequence[SkillRow]:
@@ -228,7 +235,9 @@ def _collections(ws: Workspace, access: Access) -> Sequence[CollectionRow]:
     documents = indexed_documents(ws, visible_documents(ws, None, access))
     rows = list[CollectionRow]()
     for collection in collections(ws).values():
-        chunks = [one.chunks for one in documents if one.collection == collection.name]
+        chunks = [
+            document.chunks for document in documents if document.collection == collection.name
+        ]
         strategy = collection.chunking.strategy
         rows.append(
             CollectionRow(collection.name, collection.status, strategy, len(chunks), sum(chunks))

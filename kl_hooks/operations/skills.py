@@ -713,6 +713,7 @@ class ProposeRequest(NamedTuple):
 
 
 def _propose(ws: Workspace, request: ProposeRequest, access: Access) -> Written:
+    from kl_hooks.context.access import shared_access
     from kl_hooks.skills import proposals
 
     require_initialized(ws)
@@ -722,27 +723,12 @@ def _propose(ws: Workspace, request: ProposeRequest, access: Access) -> Written:
     fields = {field: value for field, value in values.items() if value not in ("", ())}
     if author:
         fields |= {"authority": "agent", "agent": author}
-    readers = agent_readers(ws, access)
+    readers = shared_access(ws)
     proposal = proposals.propose(ws, name, fields, readers=readers, by=author)
     if not approves:
         return written(ws, proposal, access)
     proposal, why_not = proposals.approve_own(ws, proposal, readers=readers, by=author)
     return written(ws, proposal, access, *([why_not] if why_not else ()))
-
-
-def agent_readers(ws: Workspace, access: Access) -> Access:
-    """Return what may be written into a record that agents read: what the policy shows them, also
-    where a person writes it.
-    """
-    if access.is_agent:
-        return access
-    from kl_hooks.context.access import Access, find_policy
-
-    return Access(ws, find_policy(ws, _ANY_AGENT), _ANY_AGENT)
-
-
-_ANY_AGENT: Final = "agent:"
-"""An actor for whom the rules for all agents are."""
 
 
 def _proposal_to_dict(proposal: Written) -> dict[str, Any]:
@@ -755,7 +741,7 @@ PROPOSE: Final = Operation(
     """Propose a skill: what is recorded about it is added, and how much that is. A person reviews
     it.
 
-    Nothing is added that the policy hides from agents.
+    Nothing is added that the policy hides from anybody.
     """,
     ProposeRequest,
     _propose,

@@ -95,3 +95,26 @@ def test_what_is_denied_to_an_agent_is_in_no_number_of_the_kinds(repo: Checkout)
         return sum(next(row["records"] for row in rows if row["name"] == "decision").values())
 
     assert (decisions(None), decisions(BOT)) == (2, 1)
+
+
+@pytest.mark.parametrize("effect", ["deny", "redact"])
+@pytest.mark.parametrize("reader", ["agent", "agent:other"])
+def test_a_snapshot_has_nothing_that_is_hidden_from_one_of_its_readers(
+    repo: Checkout, effect: str, reader: str
+) -> None:
+    assert repo.kl("init", "--yes").returncode == 0
+    write(
+        repo,
+        {
+            "pdf": text("pdf", "Reads PDF.", agents="bot"),
+            "ocr": text("ocr", "Reads scans.", agents="scanner"),
+        },
+    )
+    rule = f"{effect}: {{paths: ['.claude/skills/ocr/**'], actors: ['{reader}']}}"
+    repo.write(".kl/policy.yaml", f"version: 1\nrules:\n  - name: scans\n    {rule}\n")
+    done = repo.kl("knowledge", "registry", "skills", "agents", "--snapshot", "docs/registries.md")
+    assert done.returncode == 0, done.stderr
+    assert "ocr" in done.stdout and "scanner" in done.stdout
+    page = (repo.root / "docs/registries.md").read_text()
+    assert "| pdf |" in page and "| bot |" in page
+    assert "ocr" not in page and "scan" not in page

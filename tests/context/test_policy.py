@@ -17,6 +17,7 @@ from kl_hooks.context.policy import (
     Governed,
     Policy,
     Rule,
+    SharedPolicy,
     conceal,
     govern,
     load_policy,
@@ -88,6 +89,21 @@ def test_the_order_of_the_rules_does_not_matter(
 ) -> None:
     first, second = (Policy(tuple(some), actor).decide((one,)) for some in orders)
     assert first == second
+
+
+@steady
+@given(items, st.lists(rules, max_size=5))
+def test_everybody_reads_what_each_actor_is_shown(
+    item: Candidate, policy_rules: list[Rule]
+) -> None:
+    shared = SharedPolicy(tuple(policy_rules), "agent:")
+    effects = {
+        Policy(tuple(policy_rules), actor).decide((item,))[0]
+        for actor in ("human", "agent:codex", "agent:other")
+    }
+    effect = shared.decide((item,))[0]
+    assert effect == min(effects, key=EFFECTS.index)
+    assert shared.concerns_actor or effect == "allow"
 
 
 @steady

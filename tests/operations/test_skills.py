@@ -96,13 +96,14 @@ def test_what_is_not_hidden_has_its_instructions(hidden: Checkout) -> None:
 
 @pytest.mark.parametrize("effect", ["deny", "redact"])
 @pytest.mark.parametrize("author", ["bot", ""])
+@pytest.mark.parametrize("reader", ["agent", "agent:other", "human"])
 def test_a_proposal_states_nothing_of_what_is_hidden_from_those_who_read_it(
-    hidden: Checkout, effect: str, author: str
+    hidden: Checkout, effect: str, author: str, reader: str
 ) -> None:
     hidden.write("docs/plans/scans.md", "# Lantern scans of forms\n\nReads forms with a lantern.\n")
     hidden.write("docs/forms.md", "# Forms\n\nReads forms.\n")
     hidden.commit()
-    rule = f"{effect}: {{paths: ['docs/plans/**', '.claude/skills/ocr/**'], actors: [agent]}}"
+    rule = f"{effect}: {{paths: ['docs/plans/**', '.claude/skills/ocr/**'], actors: ['{reader}']}}"
     hidden.write(".kl/policy.yaml", f"version: 1\nrules:\n  - name: scans\n    {rule}\n")
     env = {"KL_AGENT": author} if author else {}
     # what the first one stores is a text that may be shown, of which no word is hidden any more
