@@ -302,7 +302,8 @@ OWN_COMMANDS: Mapping[str, Mapping[str, str]] = {
         "show": "Show a whole memory, with what supports it.",
         "edit": "Edit the text or fields of a memory.",
         "approve": (
-            "Approve a memory: it becomes a file, and agents are shown it. --checked: you checked it too."
+            "Approve a memory: it becomes a file, and agents are shown it. --checked: it was"
+            " checked too."
         ),
         "reject": "Reject a memory: the same pattern never comes back.",
         "demote": "Return a memory to the candidates.",
@@ -310,7 +311,7 @@ OWN_COMMANDS: Mapping[str, Mapping[str, str]] = {
         "feedback": "Rate a memory: it helped, or it did not.",
         "import": "Import memories of fuseraft or agor, as JSON.",
         "export": "Export all memories as JSON, in the format of fuseraft.",
-        "configure": "Set how many memories are given, and whether patterns are mined automatically.",
+        "configure": "Set how many memories are given, and if patterns are mined automatically.",
         "stats": "Count what each tier of memory has, and how often it was read.",
         "context": "Persistent contexts: entries in versions, snapshots, grants.",
     },

@@ -315,9 +315,8 @@ def pool_show(shown: ShownPool, request: pools.KnownPoolRequest) -> None:
     pool = shown.pool
     _print_pool(shown, request)
     echo(f"owner    {pool.owner}")
-    echo(
-        f"read     {', '.join(pool.access['read']) or 'none'}{', public' if pool.access['public'] else ''}"
-    )
+    public = ", public" if pool.access["public"] else ""
+    echo(f"read     {', '.join(pool.access['read']) or 'none'}{public}")
     echo(f"write    {', '.join(pool.access['write']) or 'none'}")
     echo(f"quota    {pool.most_bytes:,} bytes, eviction: {pool.eviction}")
     echo(f"keys     {len(shown.entries)}")

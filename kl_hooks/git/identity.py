@@ -27,9 +27,10 @@ def remote_name(repo: Repository) -> str:
 
 
 def repository_identity(repo: Repository) -> str:
-    """The name of the repository for what clones of it share outside of git: its first commit, which
-    every clone has, from whatever address it was cloned. Of a shallow clone, whose first commit
-    is not there, the name of its remote. Empty before a commit, and for a shallow clone of a folder.
+    """The name of the repository for what clones of it share outside of git: its first commit.
+
+    Every clone has it, from whatever address it was cloned. A shallow clone has not: there it is
+    the name of its remote. Empty before a commit, and for a shallow clone of a folder.
     """
     if is_shallow(repo):
         return remote_name(repo)

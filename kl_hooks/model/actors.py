@@ -22,8 +22,7 @@ INSTRUCTION_PAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "gemini-cli": ("GEMINI.md",),
     "cursor": ("AGENTS.md",),
 }
-"""Agent → the documents that it puts into its own context: records seeded from them would be there
-twice.
+"""Agent → the documents that it reads by itself: records seeded from them would be there twice.
 """
 
 

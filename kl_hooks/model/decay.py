@@ -1,4 +1,4 @@
-"""Decay: what age and idleness leave of importance, relevance and quality, and how stale they make a value. Pure.
+"""Decay: how age and idleness lower importance, relevance and quality, and raise staleness. Pure.
 
 Nothing here is stored. A score is computed from stored values and the moment of the question, so
 that asking twice never counts twice. Moments are microseconds since 1970.
@@ -47,7 +47,7 @@ def remaining(importance: float, days: float, daily_loss: float, least: float = 
 
 
 def memory_importance(value: int, moment: int, now: int, opened: int | None = None) -> int:
-    """Return what is left of the importance of a memory, in millionths, `value` of them at `moment`.
+    """Return what is left of the importance `value` that a memory had at `moment`, in millionths.
 
     Whole days count. `opened`: when somebody last asked for it.
     """
@@ -60,16 +60,17 @@ def memory_importance(value: int, moment: int, now: int, opened: int | None = No
 
 
 def checked_importance(importance: int, verified: int, disproven: int) -> int:
-    """Return the importance of a memory that so many people verified, or disproved, since the last
-    check to the contrary.
+    """Return an importance after checks: `verified` and `disproven` people, since the last check to
+    the contrary.
     """
     start = _DISPROVEN_IMPORTANCE if disproven else importance
     return min(_MILLION, start + verified * _VERIFIED_GAIN)
 
 
 def rated_importance(importance: int, rated: int, positive: int) -> int:
-    """Return `importance` below five ratings, else 0.3 · importance + 0.7 · (positive + 2) / (rated
-    + 4), in millionths.
+    """Return `importance` below five ratings, else its mix with the share of positive ones.
+
+    In millionths: 0.3 · importance + 0.7 · (positive + 2) / (rated + 4).
     """
     if rated < _FEW_RATINGS:
         return importance

@@ -56,8 +56,8 @@ class Request(NamedTuple):
     weight: Annotated[
         str,
         Parameter(
-            "How much is included: nothing, only what is proven (low), or the neighbors of the nearest symbols as"
-            " well (high).",
+            "How much is included: nothing, only what is proven (low), or the neighbors of the"
+            " nearest symbols as well (high).",
             choices=("default", "none", "low", "high"),
             is_default_shown=True,
         ),

@@ -147,7 +147,7 @@ class Explained(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Explain why a file, module or layer is judged as it is."""
+    """Why a file, module or layer is judged as it is."""
 
     explained: Explained | None
     """None: there is no manifest."""
@@ -633,7 +633,7 @@ def _imported_to_dict(rules: ImportedRules) -> dict[str, Any]:
 
 IMPORT: Final = _operation(
     "import",
-    """Convert the configuration of import-linter or tach (FILE, or the first one found) into a manifest.
+    """Convert the configuration of import-linter or tach into a manifest (FILE, or the first one).
 
     Rules stay as strict as they were: what our layers can't express in full stays a contract that
     import-linter runs. What can't be translated is listed, a line each.

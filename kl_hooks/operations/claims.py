@@ -69,8 +69,8 @@ def _written_to_dict(written: Written) -> dict[str, Any]:
 
 ADD: Final = Operation(
     "claim add",
-    """Claim something about code. A claim alone is *assumed*, by any actor; what it cites counts while
-    that is valid.
+    """Claim something about code. A claim alone is *assumed*, by any actor; what it cites counts
+    while that is valid.
 
     It is stale when the code changes that it is about, that its text names in backticks, or that a
     cited test executes.

@@ -29,7 +29,7 @@ class PageRequest(NamedTuple):
 
 
 class PageLinks(NamedTuple):
-    """List the links of a page."""
+    """The links of a page."""
 
     page: Page
     links: tuple[PageLink, ...]

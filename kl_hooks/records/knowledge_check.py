@@ -323,7 +323,8 @@ def _absent_paths(
             continue
         line = record.lines.get(name, 1)
         if commit := commits[path]:
-            reason = f"{name}: there is no {path} any more; commit {commit[:8]} was the last to change it."
+            last = f"commit {commit[:8]} was the last to change it."
+            reason = f"{name}: there is no {path} any more; {last}"
             hint = "Name what has its place, or take the path out."
             yield Problem(page, line, 1, reason, hint), True
         else:

@@ -204,8 +204,9 @@ def _changed_files(
 ) -> list[str]:
     """Return the files that have to be read, by name. `listed`: path → stamp.
 
-    A file without a stamp is not, if its bytes are those that were read last without a problem: with
-    one, git decides too what is taken for it. Most questions after a write are asked at once.
+    Most questions after a write are asked at once, when its file has no stamp yet. Such a file is
+    not read again if its bytes are those that were read last, without a problem. Where there was a
+    problem, git decides too what is taken for the file.
     """
     if db is None or not _is_read_with(db, digest):
         return sorted(listed)

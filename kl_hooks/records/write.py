@@ -79,8 +79,7 @@ class Proposal:
     by: str
     at: str
     order: int = 0
-    """Among the changes of a record: the number of the first Event of it, which is another one where
-    it was renumbered.
+    """Among the changes of a record: the number of its first Event, which renumbering keeps.
     """
 
     def to_dict(self) -> dict[str, Any]:
@@ -704,11 +703,12 @@ def pending_proposals(ws: Workspace, record: str = "") -> list[Proposal]:
 def renumber_proposals(
     db: Database, new_ids: Callable[[str], str], is_meant: Callable[[Proposal], bool], now: str
 ) -> list[Proposal]:
-    """Put the new ID of a record into the pending proposals that name it, in the caller's transaction:
-    those for it, and those for others whose changes name it. Who proposed them, and when, stays.
+    """Put the new ID of a record into the pending proposals that name it, in the caller's
+    transaction; return those that were left, because they mean another record.
 
-    `new_ids`: replaces the ID in a text. `is_meant`: whether a proposal that has the former ID means
-    that record. Return the proposals that were left because they do not.
+    Proposals for the record name it, and those for others whose changes do. Who proposed them, and
+    when, stays. `new_ids`: replaces the ID in a text. `is_meant`: whether a proposal with the
+    former ID means that record.
     """
     left = list[Proposal]()
     stored = stored_events(db, f"name IN ({placeholders(_SETTLED)}, ?)", [*_SETTLED, _PROPOSED])

@@ -1,4 +1,4 @@
-"""Named stores: what a context and a pool have in common. A row with a name, an owner, grants and a version.
+"""Named stores: what contexts and pools have in common: a name, an owner, grants and a version.
 
 A class of stores is a dataclass whose fields are the columns of its table. What is in a store, and
 who gets which level, is the class's own.
@@ -7,6 +7,7 @@ who gets which level, is the class's own.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
@@ -50,7 +51,7 @@ class Sort(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamedStore:
+class NamedStore(ABC):
     """One store, without what is in it."""
 
     sort: ClassVar[Sort]
@@ -65,13 +66,13 @@ class NamedStore:
     at: int
     """When it was made, microseconds."""
 
+    @abstractmethod
     def granted(self, actor: str) -> str:
         """Return the level of an actor who is not the owner; empty: none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def with_grant(self, actor: str, level: str) -> Self:
         """Return the store with the level of an actor; empty: none."""
-        raise NotImplementedError
 
     @staticmethod
     def grantee(actor: str) -> str:
@@ -114,8 +115,8 @@ class NamedStore:
     def readable(cls, db: Database | None, caller: Caller, first: str, now: int = 0) -> list[Self]:
         """Return the live stores that the caller may read: the one named `first`, then by name."""
         stores = cls.select(db, "status = ?", cls.sort.live)
-        mine = [one for one in stores if one.is_live(now) and one.level(caller.actor)]
-        return sorted(mine, key=lambda store: store.name != first)
+        own = [store for store in stores if store.is_live(now) and store.level(caller.actor)]
+        return sorted(own, key=lambda store: store.name != first)
 
     def insert(self, db: Database) -> None:
         """Write its row if there is none, in the caller's transaction."""
@@ -126,8 +127,10 @@ class NamedStore:
         db.execute(sql, [*values.values()])
 
     def create(self, db: Database, caller: Caller, *, is_reserved: bool) -> None:
-        """Write a new row and its event. UsageProblem for a name that is taken, also by a store that
-        the caller can't see: it must not be found out by creating.
+        """Write a new row and its event.
+
+        UsageProblem for a name that is taken, in the same words where the caller can't see the
+        store that has it.
         """
         if is_reserved or self.get(db, self.name):
             reason, hint = "this name is not available.", "Take another name."

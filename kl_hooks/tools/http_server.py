@@ -88,8 +88,9 @@ class KnowledgeServer(ThreadingHTTPServer):
         seconds: float = _SECONDS,
         connections: int = _CONNECTIONS,
     ) -> None:
-        """`seconds`: for a client to send its request, and again to read the answer. `connections`: at
-        once; further ones are refused.
+        """`seconds`: for a client to send its request, and again to read the answer.
+
+        `connections`: at once; further ones are refused.
         """
         self.opened, self.token, self.allow_write = opened, token, allow_write
         self.seconds = seconds
@@ -148,7 +149,7 @@ class _Refused(Exception):
 
 
 class _TimedReader(io.RawIOBase):
-    """What a client sends until a deadline. A timeout of the socket alone begins anew with each byte."""
+    """What a client sends until a deadline: the timeout of a socket begins anew with each byte."""
 
     def __init__(self, connection: socket.socket, seconds: float) -> None:
         self._connection, self._seconds = connection, seconds

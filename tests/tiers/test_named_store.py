@@ -23,6 +23,12 @@ def create(sort: type[NamedStore], ws: Workspace, name: str) -> NamedStore:
     return create_pool(ws, ME, name, PoolOptions(type="team_shared"))
 
 
+@pytest.fixture
+def ws(repo: Checkout) -> Workspace:
+    """A repository at a fixed moment."""
+    return repo.workspace(now=NOW)
+
+
 def refusal(sort: type[NamedStore], ws: Workspace, name: str, level: str = "read") -> str:
     with reading(ws) as db, pytest.raises(UsageProblem) as refused:
         sort.find(db, OTHER, name, level, NOW)
@@ -31,9 +37,8 @@ def refusal(sort: type[NamedStore], ws: Workspace, name: str, level: str = "read
 
 @SORTS
 def test_a_store_of_somebody_else_is_refused_in_the_words_for_one_that_is_not_there(
-    repo: Checkout, sort: type[NamedStore]
+    ws: Workspace, sort: type[NamedStore]
 ) -> None:
-    ws = repo.workspace(now=NOW)
     create(sort, ws, "mine")
     assert refusal(sort, ws, "mine") == refusal(sort, ws, "absent")
     with reading(ws) as db:
@@ -43,9 +48,8 @@ def test_a_store_of_somebody_else_is_refused_in_the_words_for_one_that_is_not_th
 
 @SORTS
 def test_a_level_includes_lower_ones_and_is_taken_back(
-    repo: Checkout, sort: type[NamedStore]
+    ws: Workspace, sort: type[NamedStore]
 ) -> None:
-    ws = repo.workspace(now=NOW)
     create(sort, ws, "mine")
     assert sort.grant(ws, ME, "mine", "other", "read").level(OTHER.actor) == "read"
     assert refusal(sort, ws, "mine", "write") == "you may read it; write is needed."
@@ -60,9 +64,8 @@ def test_a_level_includes_lower_ones_and_is_taken_back(
 
 @SORTS
 def test_the_name_of_a_store_that_ended_is_not_used_again(
-    repo: Checkout, sort: type[NamedStore]
+    ws: Workspace, sort: type[NamedStore]
 ) -> None:
-    ws = repo.workspace(now=NOW)
     create(sort, ws, "mine")
     (archive_context if sort is Context else close_pool)(ws, ME, "mine")
     with pytest.raises(UsageProblem, match="not available"):
@@ -71,8 +74,7 @@ def test_the_name_of_a_store_that_ended_is_not_used_again(
         sort.find(db, ME, "mine", now=NOW)
 
 
-def test_rows_that_an_earlier_release_wrote_are_read(repo: Checkout) -> None:
-    ws = repo.workspace(now=NOW)
+def test_rows_that_an_earlier_release_wrote_are_read(ws: Workspace) -> None:
     with writing(ws, "rows") as db:
         context = (
             "old",
