@@ -615,28 +615,43 @@ def test_renumbering_takes_proposed_changes_along(repo: Checkout) -> None:
     assert proposed_changes(repo) == []
 
 
-@pytest.mark.parametrize("renumbered", ["mine", "theirs"])
-def test_a_proposed_change_means_the_decision_that_was_checked_out(
-    repo: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renumbered: str
-) -> None:
+@pytest.fixture
+def merged(repo: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
+    """A merge of two decisions with one ID, of which the own one has a proposed change since before."""
     repo.commit()
     repo.git("clone", "-q", str(repo.root), str(tmp_path / "other"))
     other = Checkout(tmp_path / "other")
     for one, name in ((repo, "mine"), (other, "theirs")):
         assert made(one, f"From {name}") == "ADR-0001"
         one.commit(name)
-    edit = ("decision", "edit", "ADR-0001", "--rationale")
-    agent = {"KL_AGENT": "bot"}
-    assert repo.kl(*edit, "before the merge", env=agent).returncode == 0
+    edit = ("decision", "edit", "ADR-0001", "--rationale", "before the merge")
+    assert repo.kl(*edit, env={"KL_AGENT": "bot"}).returncode == 0
     # the log of HEAD counts seconds
     monkeypatch.setenv("GIT_COMMITTER_DATE", "2099-01-01T00:00:00Z")
     repo.git("pull", "-q", "--no-rebase", "--no-edit", str(other.root), "main")
+    return repo
+
+
+@pytest.mark.parametrize("renumbered", ["mine", "theirs"])
+def test_a_proposed_change_means_the_decision_that_was_checked_out(
+    merged: Checkout, renumbered: str
+) -> None:
     file = f".kl/knowledge/decisions/ADR-0001-from-{renumbered}.md"
-    done = repo.kl("decision", "renumber", file)
+    done = merged.kl("decision", "renumber", file)
     assert done.returncode == 0, done.stderr
     is_mine = renumbered == "mine"
     owner = "ADR-0002" if is_mine else "ADR-0001"
-    assert [change["record"] for change in proposed_changes(repo)] == [owner]
-    assert shown(repo, owner)["title"] == "From mine"
+    assert [change["record"] for change in proposed_changes(merged)] == [owner]
+    assert shown(merged, owner)["title"] == "From mine"
     left = "ADR-0001: a proposed change names ADR-0001 (edit by agent:bot"
     assert (left in done.stderr) == (not is_mine)
+
+
+def test_a_proposed_change_from_before_the_log_of_head_means_neither_decision(
+    merged: Checkout,
+) -> None:
+    merged.git("reflog", "expire", "--expire=2098-01-01", "HEAD")
+    done = merged.kl("decision", "renumber", ".kl/knowledge/decisions/ADR-0001-from-mine.md")
+    assert done.returncode == 0, done.stderr
+    assert "ADR-0001: a proposed change names ADR-0001 (edit by agent:bot" in done.stderr
+    assert [change["record"] for change in proposed_changes(merged)] == ["ADR-0001"]

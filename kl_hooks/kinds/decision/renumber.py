@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.clock import iso
+from kl_hooks.clock import iso, micros
 from kl_hooks.errors import UsageProblem
-from kl_hooks.git.repository import git_in
+from kl_hooks.git.repository import Repository, git_in
 from kl_hooks.git.run import GitFailed
 from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.model.symbol import RECORD_ID
@@ -105,12 +105,24 @@ def _is_proposed_for(ws: Workspace, proposal: Proposal, moved: str, others: list
     # of a database that several clones use: what another one had checked out is unknown here
     if ws.repo is None or ws.store.address is not None:
         return False
-    moment = f"HEAD@{{{proposal.at[:19]}Z}}"
+    commit = _commit_at(ws.repo, micros(proposal.at))
+    return bool(commit) and _exists_in(ws, commit, [moved]) and not _exists_in(ws, commit, others)
+
+
+def _commit_at(repo: Repository, moment: int) -> str:
+    """Return the commit that was checked out at a moment; empty: before the first entry of the log
+    of HEAD, or there is no log.
+    """
+    # not HEAD@{DATE}: for what was before its first entry, git takes the commit of that entry
+    options = ("--walk-reflogs", "--no-show-signature", "--date=unix", "--format=%H %gd")
     try:
-        commit = git_in(ws.repo, "rev-parse", "--verify", "--quiet", moment).decode().strip()
-    except GitFailed:  # there is no log of HEAD
-        return False
-    return _exists_in(ws, commit, [moved]) and not _exists_in(ws, commit, others)
+        entries = git_in(repo, "log", *options, "HEAD").decode("ascii")
+    except GitFailed:  # there is no commit, or one of the log is not there any more
+        return ""
+    for commit, second in re.findall(r"^(\w+) HEAD@\{(\d+)\}$", entries, re.MULTILINE):
+        if int(second) <= moment // 1_000_000:
+            return str(commit)
+    return ""
 
 
 def _path(ws: Workspace, place: str) -> str:
