@@ -21,6 +21,7 @@ from kl_hooks.tools.agent_adapters import AGENTS, ASKING, MAX_PAYLOAD, SETTING, 
 
 if TYPE_CHECKING:
     from kl_hooks.arch.edit_check import Edit
+    from kl_hooks.model.manifest import Violation
     from kl_hooks.model.package import Candidate
     from kl_hooks.tools.agent_session import Session
     from kl_hooks.workspace import Workspace
@@ -404,6 +405,7 @@ def _refusal(ws: Workspace, edits: Sequence[Edit]) -> str:
     found, titles = new_violations(ws, edits)
     if not found:
         return ""
+    from kl_hooks.arch.layer_check import INDIRECT_METHOD
     from kl_hooks.arch.report import violation_lines
 
     lines = [line for one in found[:_NAMED] for line in violation_lines(one, titles)]
@@ -412,15 +414,26 @@ def _refusal(ws: Workspace, edits: Sequence[Edit]) -> str:
         if len(found) > _NAMED
         else []
     )
-    one = found[0]
-    allow = f"kl arch allow {one.source_layer} {one.target_layer} --until 30d --reason TEXT"
+    # no exception excuses a chain
+    direct = next((violation for violation in found if violation.method != INDIRECT_METHOD), None)
     return "\n".join(
         [
             "kl: the edit was not made.",
             *lines,
             *more,
-            f"If a person wants the import all the same: {allow}",
+            *([_exception_hint(direct)] if direct else []),
         ]
+    )
+
+
+def _exception_hint(violation: Violation) -> str:
+    """What a person does who wants an import that was refused: an exception needs it to be there."""
+    from shlex import quote
+
+    ends = f"{quote(violation.importer)} {quote(violation.imported)}"
+    return (
+        "A person who wants the import all the same adds it, and then runs: "
+        f"kl arch allow {ends} --until 30d --reason TEXT"
     )
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -168,9 +169,24 @@ def test_an_edit_whose_import_crosses_a_layer_is_refused(shop: Checkout) -> None
     reason = answer["permissionDecisionReason"]
     assert f"{ORDER}:1: core must not import web (layer rule, {MANIFEST}:5" in reason
     assert 'ADR-0004 "Domain stays pure"' in reason
-    assert "hint: " in reason and "kl arch allow core web --until 30d --reason" in reason
+    assert "hint: " in reason
     assert (shop.root / ORDER).read_text() == FILES[ORDER]
     assert shop.kl("finding", "list", "--format", "json").stdout.count("FND-") == 0
+
+
+def test_the_exception_that_a_refusal_names_allows_the_edit(shop: Checkout) -> None:
+    before = "def total() -> int:\n    return 1\n"
+    reason = edit(shop, before, CROSSING)["hookSpecificOutput"]["permissionDecisionReason"]
+    hint = "A person who wants the import all the same adds it, and then runs: kl "
+    command = shlex.split(reason.partition(hint)[2])
+    assert command[:2] == ["arch", "allow"]
+    assert shop.kl(*command).returncode == 2, "no import is there that it would excuse"
+    shop.write(ORDER, CROSSING)
+    allowed = shop.kl(*command)
+    assert allowed.returncode == 0, allowed.stderr
+    assert shop.kl("arch", "check").returncode == 0
+    shop.write(ORDER, before)
+    assert edit(shop, before, CROSSING) is None
 
 
 def test_other_edits_are_let_through_silently(shop: Checkout) -> None:
