@@ -68,7 +68,7 @@ def install(
     done = install_agent(
         ws, repo, AGENTS[agent], shared=shared, block=block, dry=dry, asks=not prompts
     )
-    return _print_changes("install", agent, done, shape, dry=dry)
+    return _print_changes("install", agent, done, shape, dry=dry, prompts=prompts)
 
 
 @agents.command(epilog="Example: kl agents uninstall claude")
@@ -97,7 +97,7 @@ def status(shape: str) -> None:
     ]
     lines = []
     for one in found:
-        asks = "; its prompts bring a package" if one.enabled and not one.asks else ""
+        asks = "; a prompt brings a brief" if one.enabled and not one.asks else ""
         lines.append(
             f"{one.agent:<8} {'enabled' if one.enabled else 'not enabled in this clone'}{asks}"
         )
@@ -127,9 +127,22 @@ def _repository() -> tuple[Workspace, Repository]:
     return ws, ws.repo
 
 
-def _print_changes(verb: str, agent: str, done: Sequence[Change], shape: str, *, dry: bool) -> int:
+def _print_changes(
+    verb: str,
+    agent: str,
+    done: Sequence[Change],
+    shape: str,
+    *,
+    dry: bool,
+    prompts: bool | None = None,
+) -> int:
+    """`prompts`: whether prompts bring something from now on; None where that was not decided."""
     rows = [{"path": one.path, "action": _action(one), "reason": one.remark} for one in done]
     plain = {"schema": f"kl.agents.{verb}/1", "agent": agent, "dry_run": dry, "files": rows}
+    lines = [f"{row['action']:<10} {row['path']}" for row in rows]
+    if prompts is not None:
+        plain["prompts"] = prompts
+        lines.append(f"{'prompts':<10} {'bring a brief' if prompts else 'bring nothing'}")
     if dry and shape == "text":
         for one in done:
             before, after = (one.before or "").splitlines(), (one.after or "").splitlines()
@@ -138,7 +151,7 @@ def _print_changes(verb: str, agent: str, done: Sequence[Change], shape: str, *,
             ):
                 echo_line(line)
     else:
-        print_answer(shape, plain, [f"{row['action']:<10} {row['path']}" for row in rows])
+        print_answer(shape, plain, lines)
     for one in done:
         if one.remark:
             warn(f"{one.path}: {one.remark}.")

@@ -134,13 +134,21 @@ def test_what_the_agent_has_from_a_source_of_its_own_is_not_given_again(
 def test_a_prompt_brings_something_only_where_that_was_asked_for(
     shop: Checkout, options: tuple[str, ...]
 ) -> None:
-    assert shop.kl("agents", "install", "claude", *options).returncode == 0
+    installed = shop.kl("agents", "install", "claude", *options)
+    assert (installed.returncode, installed.stdout.splitlines()[-1]) == (
+        0,
+        "prompts    bring nothing",
+    )
     asked = {"session_id": "s9", "prompt": f"make total in {ORDER} faster"}
     assert notify(shop, "UserPromptSubmit", **asked) is None
     assert "claude   enabled\n" in shop.kl("agents", "status").stdout
     assert edit(shop, "def total() -> int:\n    return 1\n", CROSSING) is not None
-    assert shop.kl("agents", "install", "claude", "--prompts").returncode == 0
-    assert "claude   enabled; its prompts bring a package" in shop.kl("agents", "status").stdout
+    switched = shop.kl("agents", "install", "claude", "--prompts").stdout.splitlines()
+    assert switched[-1] == "prompts    bring a brief", "the files need no change"
+    assert {line.split()[0] for line in switched[:-1]} == {"unchanged"}
+    again = shop.kl("agents", "install", "claude", "--prompts", "--format", "json").stdout
+    assert json.loads(again)["prompts"] is True
+    assert "claude   enabled; a prompt brings a brief" in shop.kl("agents", "status").stdout
     assert ORDER in context(notify(shop, "UserPromptSubmit", **asked))
 
 
