@@ -237,7 +237,8 @@ CONFIRM: Final = Operation(
     "claim confirm",
     """State that a claim is still so: it rests on the files as they are now.
 
-    It lifts no tier. A claim that a cited test refutes can't be confirmed.
+    It lifts no tier, and a test that the claim cites must have a valid result too. A claim that a
+    cited test refutes can't be confirmed.
     """,
     ConfirmRequest,
     _confirm,
