@@ -1,5 +1,5 @@
-"""`kl arch fix`: violating imports that can be moved under `if TYPE_CHECKING:` without changing what
-the program does.
+"""`kl arch fix`: violating imports that can be moved under `if TYPE_CHECKING:` without changing
+what the program does.
 
 An import is moved only where nothing but annotations of its file needs it
 (`code.import_edits.need`) and where nothing else in the repository can notice: no file takes the

@@ -128,7 +128,7 @@ def expression(frame: Frame, scope: Frame, node: Any) -> str:
 
 
 def _chain(node: Any) -> Chain:
-    """The chain that a tree is, from a name or the result of a call on; an empty root for others."""
+    """The chain that a tree is, from a name or the result of a call on; else an empty root."""
     attributes: list[str] = []
     while isinstance(node, ast.Attribute):
         attributes.append(node.attr)
@@ -149,7 +149,7 @@ class _Visit(NamedTuple):
 
 
 class _Finder:
-    """Walks a tree with a stack of its own: source may be nested more deeply than Python recurses."""
+    """Walks a tree with a stack of its own: source may be nested deeper than Python recurses."""
 
     def __init__(self, frames: Sequence[Frame], name: str) -> None:
         self._name = name

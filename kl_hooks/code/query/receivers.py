@@ -157,16 +157,16 @@ def _name_of(frame: Frame, target: Any) -> str:
 def _annotated(
     frame: Frame, name: str, annotation: Any, elements: dict[str, list[Hint]]
 ) -> Iterator[tuple[str, Hint]]:
-    for root, attributes in annotation_classes(annotation):
+    for root, attributes in _annotation_classes(annotation):
         yield name, Hint(instance(frame.home, root, attributes), ANNOTATION)
     for element in _element_annotations(annotation):
         elements.setdefault(name, []).extend(
             Hint(instance(frame.home, root, attributes), ANNOTATION)
-            for root, attributes in annotation_classes(element)
+            for root, attributes in _annotation_classes(element)
         )
 
 
-def annotation_classes(node: Any) -> Iterator[tuple[str, str]]:
+def _annotation_classes(node: Any) -> Iterator[tuple[str, str]]:
     """The classes that an annotation names, each as a chain; those of both sides of a union."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
@@ -176,15 +176,15 @@ def annotation_classes(node: Any) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.Constant):
             return
     if isinstance(node, ast.BinOp):
-        yield from annotation_classes(node.left)
-        yield from annotation_classes(node.right)
+        yield from _annotation_classes(node.left)
+        yield from _annotation_classes(node.right)
     elif isinstance(node, ast.Subscript):
         head = chain(node.value)
         last = (head[1].rpartition(".")[2] or head[0]) if head else ""
         if last in _TRANSPARENT:
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             for part in parts[:1] if last == "Annotated" else parts:
-                yield from annotation_classes(part)
+                yield from _annotation_classes(part)
         elif head is not None:
             yield head
     else:

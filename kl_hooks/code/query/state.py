@@ -44,8 +44,8 @@ class StateUses(NamedTuple):
 
 
 def state_uses(graph: Graph, text: str) -> StateUses:
-    """Who reads and writes what `text` means. Errors as `resolve_text`, and UsageProblem for what code
-    does not bind by a name: "nothing reads it" would be no answer for a module.
+    """Who reads and writes what `text` means. Errors as `resolve_text`, and UsageProblem for what
+    code does not bind by a name: "nothing reads it" would be no answer for a module.
     """
     try:
         symbol = resolve_text(graph, text)
