@@ -226,6 +226,17 @@ class Resolver:
             value = self._value(typed, value.module, 0) if typed else None
         return None
 
+    def has_own_bases(self, value: Value) -> bool:
+        """Whether all bases of a class, and theirs, are classes of the repository."""
+        return all(
+            len(self._bases(module, name)) == self._number_of_bases(module, name)
+            for module, name in self._order(value.module, value.name)
+        )
+
+    def _number_of_bases(self, module: str, name: str) -> int:
+        outline = self._outline(module)
+        return len(outline["bases"].get(name, ())) if outline is not None else 0
+
     def part_of(self, value: Value, name: str) -> Value | None:
         """An attribute of what an expression is, as `value_of`."""
         return EXTERNAL if value is EXTERNAL else self._attribute(value, name, 0)

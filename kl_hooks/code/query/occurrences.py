@@ -85,6 +85,8 @@ class Occurrence(NamedTuple):
     """The scope whose names it sees."""
     receiver: Any
     """The syntax tree before the dot; None for a plain name."""
+    method: str = ""
+    """The method that is called on its value, where one of a container has that name."""
 
 
 class Source(NamedTuple):
@@ -117,6 +119,15 @@ def receiver_expression(occurrence: Occurrence) -> str:
     return expression(occurrence.frame, occurrence.scope, occurrence.receiver)
 
 
+def value_expression(occurrence: Occurrence, name: str) -> str:
+    """What an occurrence of a name is as a whole, as the graph's resolver reads it."""
+    frame, scope = occurrence.frame, occurrence.scope
+    if occurrence.receiver is None:
+        return expression_of(frame, scope, name, "")
+    root, attributes = _chain(occurrence.receiver)
+    return expression_of(frame, scope, root, f"{attributes}.{name}".strip(".")) if root else ""
+
+
 def expression(frame: Frame, scope: Frame, node: Any) -> str:
     """What a name, a chain of attributes or a call is, as the graph's resolver reads it."""
     root, attributes = _chain(node)
@@ -146,6 +157,8 @@ class _Visit(NamedTuple):
     role: UseKind | None = None
     chain_end: int = 0
     """The last line of the chain of attributes that it is the beginning of."""
+    method: str = ""
+    """The method that is called on it, where one of a container has that name."""
 
 
 class _Finder:
@@ -179,7 +192,9 @@ class _Finder:
         link_line = visit.chain_end or line
         kind = _kind(node, visit.role)
         column = node.end_col_offset or 0
-        return Occurrence(line, column, link_line, kind, visit.frame, visit.scope, receiver)
+        return Occurrence(
+            line, column, link_line, kind, visit.frame, visit.scope, receiver, visit.method
+        )
 
     def _in_arguments(self, visit: _Visit, node: ast.Call) -> Iterator[Occurrence]:
         """`setattr(slot, "closing", …)` and `Slot(closing=…)`."""
@@ -224,13 +239,12 @@ class _Finder:
             visit = visit._replace(frame=frame, scope=frame.home)
         if isinstance(node, ast.Attribute):
             end = visit.chain_end or node.end_lineno or node.lineno
-            role = (
-                UseKind.CONTENT if visit.role == UseKind.CALL and node.attr in _MUTATORS else None
-            )
-            yield visit._replace(node=node.value, role=role, chain_end=end)
+            method = node.attr if visit.role == UseKind.CALL and node.attr in _MUTATORS else ""
+            role = UseKind.CONTENT if method else None
+            yield visit._replace(node=node.value, role=role, chain_end=end, method=method)
             return
         for child, role in _children(node, visit.role):
-            yield visit._replace(node=child, role=role, chain_end=0)
+            yield visit._replace(node=child, role=role, chain_end=0, method="")
 
     def _in_definition(self, node: Any, frame: Frame, around: Frame) -> Iterator[_Visit]:
         for decorator in node.decorator_list:

@@ -37,6 +37,7 @@ from kl_hooks.code.query.occurrences import (
     occurrences,
     read_source,
     receiver_expression,
+    value_expression,
 )
 from kl_hooks.code.query.receivers import Hints
 from kl_hooks.code.scanner.references import expression_of
@@ -192,7 +193,7 @@ class _SiteFinder:
         return Site(
             FilePath(path),
             occurrence.line,
-            occurrence.kind,
+            UseKind.READ if self._is_own_method(module, occurrence) else occurrence.kind,
             certainty,
             owner,
             name[len(module) + 1 :] if name != module else "",
@@ -201,6 +202,20 @@ class _SiteFinder:
             _line_text(source.lines, occurrence.line),
             occurrence.link_line,
         )
+
+    def _is_own_method(self, module: str, occurrence: Occurrence) -> bool:
+        """Whether a method that is named like one that changes containers is one of a class of the
+        repository, and no container's: all its bases are of the repository, too.
+        """
+        if not occurrence.method:
+            return False
+        written = value_expression(occurrence, self._target.name)
+        value = self._resolver.value_of(written, module) if written else None
+        owner = self._resolver.class_of(value)
+        if owner is None or owner is EXTERNAL or not self._resolver.has_own_bases(owner):
+            return False
+        method = self._resolver.part_of(owner, occurrence.method)
+        return method is not None and method.sort == "symbol"
 
     def _name(
         self, module: str, occurrence: Occurrence, hints: Hints

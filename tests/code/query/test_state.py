@@ -125,3 +125,24 @@ def test_what_code_does_not_name_to_read_or_write_is_a_wrong_question(
     }
     with pytest.raises(UsageProblem, match="is no attribute, variable"):
         state_uses(graph_of(files), name)
+
+
+@pytest.mark.parametrize(
+    ("bases", "expected"), [("", "read"), ("(Base)", "read"), ("(dict)", "content")]
+)
+def test_a_method_of_the_repositorys_own_class_changes_no_container(
+    graph_of: Ask, bases: str, expected: str
+) -> None:
+    source = (
+        "class Base: ...\n\n\n"
+        f"class Registry{bases}:\n    def update(self, x): ...\n\n\n"
+        "class Slot:\n    def __init__(self):\n        self.registry = Registry()\n\n"
+        "    def close(self):\n        self.registry.update(1)\n        GLOBAL.update(2)\n\n\n"
+        "GLOBAL = Registry()\n"
+    )
+    graph = graph_of({"m.py": source})
+    for name, line in (("Slot.registry", 13), ("GLOBAL", 14)):
+        uses = state_uses(graph, name)
+        assert [(site.line, site.kind) for site in (*uses.changes, *uses.reads)] == [
+            (line, expected)
+        ]
