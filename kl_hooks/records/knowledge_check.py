@@ -312,11 +312,11 @@ def _absent_paths(
         if path
     ]
     paths = {path for *_, path in governed}
-    present = (
-        tracked_among(ws.repo, paths)
-        if staged
-        else {path for path in paths if os.path.lexists(ws.root / path)}
-    )
+    if staged:
+        present = tracked_among(ws.repo, paths)
+    else:
+        present = {path for path in paths if os.path.lexists(ws.root / path)}
+        present |= tracked_among(ws.repo, paths - present, is_sparse=True)
     commits = {path: _last_commit(ws.repo, path) for path in paths - present}
     for page, record, name, path in governed:
         if path in present:

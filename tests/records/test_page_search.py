@@ -227,6 +227,18 @@ def test_check_finds_governed_paths_that_were_removed(pages: Checkout, is_staged
     assert governed() == {"findings": [], "remarks": []}
 
 
+def test_a_governed_path_outside_a_sparse_checkout_is_there(pages: Checkout) -> None:
+    pages.write(".kl/knowledge/decisions/ADR-0007-carts.md", GOVERNING.format(status="accepted"))
+    pages.write("src/cart.py", "")
+    pages.write("src/old/a.py", "")
+    pages.commit()
+    pages.git("sparse-checkout", "set", ".kl", "docs")
+    assert not (pages.root / "src/cart.py").exists()
+    remarks = json.loads(pages.kl("knowledge", "check", "--format", "json").stdout)
+    assert "src/cart.py" not in json.dumps(remarks) and "src/old" not in json.dumps(remarks)
+    assert "there is no src/planned.py yet" in json.dumps(remarks)
+
+
 def test_check_can_t_read(pages: Checkout) -> None:
     (pages.root / "docs/latin.md").write_bytes(b"caf\xe9\n")
     done = pages.kl("knowledge", "check")
