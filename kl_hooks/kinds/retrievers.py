@@ -300,8 +300,11 @@ def _candidate(ws: Workspace, record: Record) -> Candidate:
 
 def _governed_symbols(db: Database, record: Record, anchor: str) -> Iterator[Candidate]:
     """The symbols that a record governs: those it names, and the top-level ones of the file it is
-    anchored to.
+    anchored to. A finding or a memory governs nothing; it is about them.
     """
+    reason = (
+        f"governed by {record.id}" if record.many("governs") else f"{record.id} is about its file"
+    )
     nodes = [node for text in record.many("governs") if (node := _node_of(text))]
     symbol_by_id = symbols_by_id(db, [node for node in nodes if not node.startswith("file:")])
     symbols = [symbol_by_id[node] for node in nodes if node in symbol_by_id]
@@ -324,7 +327,7 @@ def _governed_symbols(db: Database, record: Record, anchor: str) -> Iterator[Can
             path=symbol.path,
             line=symbol.line,
             is_lasting=True,
-            reasons=(f"governed by {record.id}",),
+            reasons=(reason,),
         )
 
 

@@ -92,6 +92,15 @@ def test_the_governed_symbols_come_too(shop: Checkout) -> None:
     assert "type:shop.cart.Basket" in given(shop, "look at src/shop/cart.py")
 
 
+def test_a_record_that_is_about_a_file_governs_none_of_its_symbols(shop: Checkout) -> None:
+    failure = shop.kl("failure", "record", "Delta", "--file", "src/shop/stock.py").stdout.split()[0]
+    shop.commit()
+    items = {one["id"]: one for one in package(shop, "edit src/shop/stock.py")["items"]}
+    reasons = items["function:shop.stock.count"]["reasons"]
+    assert f"{failure} is about its file" in reasons
+    assert not [reason for reason in reasons if "governed by" in reason]
+
+
 @pytest.mark.slow
 def test_the_nearest_three_are_given_and_the_rest_counted(shop: Checkout) -> None:
     far = [decided(shop, f"Far {n}", place) for n, place in enumerate(("src/", "src", "src/shop/"))]
