@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.cli.output import (
@@ -24,7 +23,6 @@ from kl_hooks.records.query import format_value, record_to_dict
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
-    from kl_hooks.context.access import Access
     from kl_hooks.operations.interchange import Seeding
     from kl_hooks.operations.records import RecordList, ShownRecord
     from kl_hooks.records.seeding import Step
@@ -32,12 +30,6 @@ if TYPE_CHECKING:
 _CITING: Final = 10
 """What cites a record that ended, at most."""
 _HEAD = ("title", "status", "supersedes", "superseded_by")
-
-
-@contextmanager
-def agent_access(ws: Workspace) -> Iterator[Access]:
-    """Yield what an agent may be shown by this command, as `command_access`."""
-    yield command_access()
 
 
 def listed_records(ws: Workspace, records: Sequence[Record]) -> list[Record]:

@@ -202,6 +202,11 @@ class Access:
         if not self.shows_node(f"file:{path}", "page", path):
             refuse(path)
 
+    def require_not_denied(self, node: str) -> None:
+        """UsageProblem for a record, a file or a symbol that is denied."""
+        if self.effects([node]).get(node, ("allow", ""))[0] == "deny":
+            refuse(node)
+
     def record(self, one: Record) -> Record:
         """Return a record that somebody asked for by its ID, as `records`. UsageProblem where it is
         denied.

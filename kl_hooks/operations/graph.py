@@ -746,10 +746,15 @@ CALLERS: Final = Operation(
 
 def _state(ws: Workspace, request: StateRequest, access: Access) -> State:
     from kl_hooks.code.query.lookup import Answer
-    from kl_hooks.code.query.state import state_uses
+    from kl_hooks.code.query.state import NoState, state_uses
 
     with _opened(ws, request.rev, access, records=False) as graph:
-        uses = state_uses(graph, request.name)
+        try:
+            uses = state_uses(graph, request.name)
+        except NoState as problem:
+            # that it is there is hidden too: answered as its uses would be
+            access.require_not_denied(problem.symbol.id)
+            raise
         answer = Answer(
             bool(uses.writes or uses.changes or uses.reads),
             not_assessed=graph.paths_not_assessed,

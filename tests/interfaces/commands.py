@@ -111,6 +111,7 @@ PERSONAL = frozenset(
 """Commands that are refused to agents."""
 DENIED = re.compile(
     r"\.kl/policy\.yaml denies it to you|(withheld|veiled/secret\.py): no matches|is no document\."
+    r"|veiled/secret\.py: is no attribute"
 )
 REFUSED = re.compile(
     r"(is|are|so delete is) for (people|a person)|only a person (accepts|decides)|is not an agent's to"
@@ -242,7 +243,8 @@ def _cases(canaries: Canaries) -> Mapping[str, list[Arguments]]:
             *((one, "--format", "auto") for one in (f"{PAGES}plans.md", "docs/adr/0001-plain.md")),
             ("docs/adr/0001-plain.md", "--format", "madr", "--json"),
         ],
-        **{f"graph {verb}": graph for verb in GRAPH_VERBS},
+        **{f"graph {verb}": graph for verb in GRAPH_VERBS if verb != "uses"},
+        "graph uses": [(node,), (HIDDEN_FILE,), ("tools.first.FIRST",), ("src.shop.total",)],
         "graph neighbors": [(node,), (HIDDEN_FILE,), (shown_node,)],
         "graph search": [(WORDS,), ("secret",)],
         "graph symbols": [(HIDDEN_FILE,), (SHOWN_FILE,)],

@@ -101,3 +101,10 @@ def test_a_denied_file_is_denied_whatever_its_name_is_written_like(hidden: Hidde
     hidden.hide("deny")
     shown = [hidden.repo.kl("evidence", "show", name, env=AGENT).returncode for name in names]
     assert shown == [2] * 4
+
+
+def test_a_question_that_is_none_for_a_module_is_denied_like_others(hidden: HiddenFiles) -> None:
+    hidden.hide("deny")
+    for name in ("veiled/zqplans.py", "file:veiled/zqplans.py", "veiled.zqplans"):
+        done = hidden.repo.kl("graph", "uses", name, env=AGENT)
+        assert (done.returncode, ".kl/policy.yaml denies it to you" in done.stderr) == (2, True)

@@ -25,6 +25,14 @@ _NO_STATE: Final = (
 )
 
 
+class NoState(UsageProblem):
+    """What was asked for is not bound by a name: a module, a file, a record."""
+
+    def __init__(self, text: str, symbol: Symbol) -> None:
+        super().__init__(_NO_STATE, place=text, hint="List what uses it with: kl graph refs")
+        self.symbol = symbol
+
+
 class StateUses(NamedTuple):
     """The uses of an attribute or variable; each list by path and line, source before tests."""
 
@@ -44,8 +52,8 @@ class StateUses(NamedTuple):
 
 
 def state_uses(graph: Graph, text: str) -> StateUses:
-    """Who reads and writes what `text` means. Errors as `resolve_text`, and UsageProblem for what
-    code does not bind by a name: "nothing reads it" would be no answer for a module.
+    """Who reads and writes what `text` means. Errors as `resolve_text`, and NoState for what code
+    does not bind by a name: "nothing reads it" would be no answer for a module.
     """
     try:
         symbol = resolve_text(graph, text)
@@ -53,7 +61,7 @@ def state_uses(graph: Graph, text: str) -> StateUses:
         return _of_undeclared(graph, text, problem)
     target = target_of(graph, symbol)
     if target is None:
-        raise UsageProblem(_NO_STATE, place=text, hint="List what uses it with: kl graph refs")
+        raise NoState(text, symbol)
     name = f"{target.owner.rpartition('.')[2]}.{target.name}" if target.owner else target.name
     return _sorted(symbol, name, sites(graph, _with_family(graph, target), _ALL))
 
