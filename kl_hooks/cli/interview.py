@@ -1,6 +1,4 @@
-"""`kl seed` and `kl interview`: records from the project's documents, and from answers to what no
-record states yet.
-"""
+"""`kl interview`: records from answers to what no record states yet."""
 
 from __future__ import annotations
 
@@ -14,7 +12,6 @@ import click
 from kl_hooks.cli.kind_commands import sign_record
 from kl_hooks.cli.output import (
     Option,
-    allowed,
     command_access,
     counted,
     echo,
@@ -22,10 +19,9 @@ from kl_hooks.cli.output import (
     format_option,
     initialized_workspace,
     warn,
-    workspace,
     write,
 )
-from kl_hooks.cli.record_output import print_steps, warn_of_proposals
+from kl_hooks.cli.record_output import warn_of_proposals
 from kl_hooks.config.yaml import MapNode, NodeReader, TextNode, load_yaml
 from kl_hooks.errors import INTERRUPTED, KlError, UsageProblem
 from kl_hooks.kinds.catalog import FACT
@@ -33,17 +29,14 @@ from kl_hooks.kinds.decision.significance import assess_answer
 from kl_hooks.kinds.interview import (
     INTERVIEWS,
     answered_questions,
-    apply_answers_to,
     begin_session,
     is_applicable,
     open_questions,
     record_answer,
 )
-from kl_hooks.kinds.seeds import document_paths, project_seeds, system_seeds
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import safe_text
 from kl_hooks.records.query import RecordFilter, list_records
-from kl_hooks.records.seeding import plan_seeding, seed_records
 from kl_hooks.records.write import create_record
 from kl_hooks.store.files import read_small
 
@@ -52,47 +45,7 @@ if TYPE_CHECKING:
 
     from kl_hooks.kinds.interview import Question, SessionEvent
     from kl_hooks.model.record import Record
-    from kl_hooks.records.seeding import Step
     from kl_hooks.workspace import Workspace
-
-
-@click.command(epilog="Example: kl seed --system")
-@click.option(
-    "--system",
-    is_flag=True,
-    help="What kl brings for any project: roles, gates, modes, workflows, rules.",
-)
-@click.option("--force", is_flag=True, help="Write over what was edited or deleted by hand, too.")
-@click.option("--dry-run", is_flag=True, help="Show what would be done; write nothing.")
-@format_option()
-def seed(system: bool, force: bool, dry_run: bool, shape: str) -> None:
-    """Make guides and facts from README, AGENTS.md, CLAUDE.md, CONTRIBUTING.md and pyproject.toml.
-
-    Seeding again changes only what changed in these documents; what a person edited or deleted is
-    left alone.
-    """
-    ws = workspace()
-    done, remarks = _sow(ws, "system" if system else "project", force=force, dry=dry_run)
-    for remark in allowed(tuple(remarks)):
-        warn(remark)
-    print_steps(done, "system" if system else "project", dry_run, shape)
-
-
-def _sow(
-    ws: Workspace, scope: str, *, force: bool = False, dry: bool = False
-) -> tuple[list[Step], list[str]]:
-    """Sows a scope, or (`dry`) only looks: (what is done with each seed, documents that could not
-    be read).
-    """
-    seeds, remarks = (system_seeds(ws.kinds), []) if scope == "system" else project_seeds(ws.root)
-    paths = None if scope == "system" else document_paths()
-    if dry:
-        return plan_seeding(ws, seeds, force=force, paths=paths), remarks
-    done = seed_records(ws, seeds, scope, force=force, paths=paths)
-    fresh = [step.record for step in done if step.record and step.what in ("created", "updated")]
-    for record in apply_answers_to(ws, fresh):
-        remarks.append(f"{record.id} ({record.title}) updated from interview answers.")
-    return done, remarks
 
 
 @click.command(epilog="Example: kl interview --focus architecture --top 4")

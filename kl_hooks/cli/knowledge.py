@@ -44,6 +44,7 @@ from kl_hooks.operations import knowledge_upkeep as upkeep
 from kl_hooks.operations.claims import ShownClaim
 from kl_hooks.operations.memory import Changed
 from kl_hooks.operations.operation import perform
+from kl_hooks.operations.seeding import Seeding
 from kl_hooks.records.pages import PAGE_KIND
 
 if TYPE_CHECKING:
@@ -314,7 +315,7 @@ def _with_passages(request: interchange.AddRequest) -> interchange.AddRequest:
 
 
 @operation_command(interchange.ADD, _with_passages)
-def add(added: interchange.Seeding, _request: interchange.AddRequest) -> None:
+def add(added: Seeding, _request: interchange.AddRequest) -> None:
     echo_lines(seeding_lines(added))
 
 

@@ -74,7 +74,6 @@ _PLACES = {
     **dict.fromkeys(("remember", "recall", "forget", "keys", "session", "pool"), "tiers"),
     **dict.fromkeys(("store", "sync", "trust"), "sharing"),
     **dict.fromkeys(("tool", "mcp", "serve"), "tools"),
-    "seed": "interview",
     **dict.fromkeys(("task", "turn", "outcome", "objective", "gate", "role", "feature"), "work"),
     "failure": "finding",
     "proposal": "skill",

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.cli.output import (
-    allowed,
     command_access,
     counted,
     print_answer,
@@ -23,9 +22,8 @@ from kl_hooks.records.query import format_value, record_to_dict
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
-    from kl_hooks.operations.interchange import Seeding
     from kl_hooks.operations.records import RecordList, ShownRecord
-    from kl_hooks.records.seeding import Step
+    from kl_hooks.operations.seeding import Seeding
 
 _CITING: Final = 10
 """What cites a record that ended, at most."""
@@ -222,14 +220,6 @@ def record_line(record: Record) -> str:
     return f"{record.id}  {record.status}  {record.title}" + (
         f"\n    {record.path}" if record.path else ""
     )
-
-
-def print_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> None:
-    """What was, or would be, done with each seed."""
-    from kl_hooks.operations import interchange
-
-    result = allowed(interchange.seeding(workspace(), scope, done, (), is_dry_run=dry_run))
-    print_answer(shape, interchange.ADD.plain(result), seeding_lines(result))
 
 
 def seeding_lines(seeding: Seeding) -> Iterator[str]:

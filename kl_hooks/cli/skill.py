@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from kl_hooks.cli.kind_commands import print_written
 from kl_hooks.cli.output import (
     counted,
     echo,
     echo_lines,
-    format_option,
-    initialized_workspace,
     print_rows,
     warn,
 )
-from kl_hooks.cli.record_output import print_record, warn_of_index_problems
+from kl_hooks.cli.record_output import warn_of_index_problems
 from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import CLEAN, FINDINGS
 from kl_hooks.model.text import one_line
-from kl_hooks.operations import skills
-from kl_hooks.skills import library, proposals
+from kl_hooks.operations import proposals, skills
+from kl_hooks.skills import library
 
 if TYPE_CHECKING:
     from kl_hooks.skills.uses import SkillContext, Use
@@ -166,36 +162,12 @@ def team(skill_team: library.Team, _request: skills.TeamRequest) -> None:
     echo_lines(lines or ["no skill in force matches."])
 
 
-propose = operation_command(skills.PROPOSE)(print_written)
+propose = operation_command(proposals.PROPOSE)(print_written)
+adopt = operation_command(proposals.ADOPT)(print_written)
 
 
-@click.command(epilog="Example: kl skill adopt PROP-0001")
-@click.argument("id")
-@format_option()
-def adopt(id: str, shape: str) -> None:
-    """Write the SKILL.md of a proposal that a person approved, exactly as it was then.
-
-    For people.
-    """
-    ws = initialized_workspace()
-    print_record(ws, proposals.adopt(ws, id), shape)
-
-
-@click.command(epilog="Example: kl proposal approve PROP-0001")
-@click.argument("id")
-@format_option()
-def approve(id: str, shape: str) -> None:
-    """Approve a proposal, and propose what it requires and does not exist: at most three skills,
-    three levels deep.
-    """
-    from kl_hooks.context.access import shared_access
-
-    ws = initialized_workspace()
-    record, made = proposals.approve(ws, id, readers=shared_access(ws))
-    print_record(ws, record, shape)
-    for reason in proposals.suspicions(record):
-        warn(f"{record.id} reads like an instruction to its reviewer: {reason}")
-    for one in made:
-        warn(f"{one.id} proposed: {one.title}, which {record.title} needs")
-    if shape == "text":
-        warn(f"to write its SKILL.md: kl skill adopt {record.id}")
+@operation_command(proposals.APPROVE)
+def approve(approval: proposals.Approval, request: proposals.ProposalRequest) -> None:
+    """Print the proposal, and the next step."""
+    print_written(approval.proposal, request)
+    warn(f"to write its SKILL.md: kl skill adopt {approval.proposal.record.id}")

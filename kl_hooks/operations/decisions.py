@@ -11,11 +11,11 @@ from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import FilePath, NodeId
+from kl_hooks.operations.file_access import require_shown_files
 from kl_hooks.operations.interchange import (
     ExportedRecords,
     exportable,
     exported_to_dict,
-    require_shown_files,
 )
 from kl_hooks.operations.operation import Operation
 from kl_hooks.operations.parts import Kinds

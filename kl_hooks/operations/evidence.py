@@ -400,7 +400,7 @@ class ImportedEvidence(NamedTuple):
 
 def _import(ws: Workspace, request: ImportRequest, access: Access) -> ImportedEvidence:
     from kl_hooks.evidence.executed import COVERAGE
-    from kl_hooks.operations.interchange import require_shown_files
+    from kl_hooks.operations.file_access import require_shown_files
     from kl_hooks.proof.coverage import import_coverage
     from kl_hooks.sharing.file_import import import_file
     from kl_hooks.store.files import read_given

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.text import counted
-from kl_hooks.operations.interchange import require_shown_files
+from kl_hooks.operations.file_access import require_shown_files
 from kl_hooks.operations.operation import Operation
 from kl_hooks.operations.records import now
 from kl_hooks.operations.written import Written

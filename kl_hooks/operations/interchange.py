@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -12,12 +12,13 @@ from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.problem import Problems
-from kl_hooks.model.symbol import FilePath
 from kl_hooks.model.text import counted
+from kl_hooks.operations.file_access import require_shown_files
 from kl_hooks.operations.knowledge import require_kinds
 from kl_hooks.operations.operation import Operation
 from kl_hooks.operations.parts import Kinds
 from kl_hooks.operations.records import now
+from kl_hooks.operations.seeding import Seeding, seeding, seeding_to_dict
 from kl_hooks.operations.written import Written
 from kl_hooks.records.query import RecordFilter, get_record, get_records, list_records, record_now
 from kl_hooks.store.files import read_small
@@ -33,18 +34,6 @@ if TYPE_CHECKING:
 _MOST_BYTES: Final = 16 * 1024 * 1024
 """Of a file that is imported."""
 _MOST_DOCUMENTS: Final = 1000
-
-
-def require_shown_files(ws: Workspace, access: Access, files: Iterable[Path]) -> None:
-    """UsageProblem for a file of the repository that is hidden from whoever asks, by its name or by
-    what it links to: what is read of it is stored under no rule.
-    """
-    if access.shows_all:
-        return
-    for file in files:
-        for place in (file.absolute(), file.resolve()):
-            if place.is_relative_to(ws.root):
-                access.require_shown_file(place.relative_to(ws.root).as_posix())
 
 
 def exportable(access: Access, records: Sequence[Record]) -> tuple[list[Record], list[str]]:
@@ -219,79 +208,6 @@ class AddRequest(NamedTuple):
     is_dry_run: Annotated[
         bool, Parameter("Show what would be done; write nothing.", name="dry_run")
     ] = False
-
-
-class SeedStep(NamedTuple):
-    """What is done with one record of a document."""
-
-    what: str
-    """`created`, `updated`, `skipped`, `outdated` or `kept`."""
-    kind: str
-    key: str
-    title: str
-    path: FilePath
-    """The document."""
-    digest: str
-    """The sha256 of the text."""
-    reason: str
-    records: tuple[Written, ...]
-    """The record that is there, before or after; none yet, or one."""
-
-
-class Seeding(NamedTuple):
-    """What is done with the records of documents."""
-
-    scope: str
-    """`documents`, `project` or `system`."""
-    is_dry_run: bool
-    steps: tuple[SeedStep, ...]
-    notes: tuple[str, ...] = ()
-
-
-def seeding(
-    ws: Workspace, scope: str, steps: Iterable[Step], notes: Iterable[str], *, is_dry_run: bool
-) -> Seeding:
-    """Return what is done with seeds, without secrets."""
-    moment = now(ws)
-    rows = (_seed_step(step, moment) for step in steps)
-    return Seeding(scope, is_dry_run, tuple(rows), tuple(notes))
-
-
-def _seed_step(step: Step, moment: str) -> SeedStep:
-    from kl_hooks.store.redaction import redact
-
-    seed = step.seed
-    return SeedStep(
-        step.what,
-        seed.kind,
-        redact(seed.key),
-        redact(str(seed.values.get("title", ""))),
-        FilePath(seed.path),
-        seed.hash,
-        step.reason,
-        (Written(step.record, moment),) if step.record else (),
-    )
-
-
-def seeding_to_dict(seeding: Seeding) -> dict[str, Any]:
-    """Return what is done with seeds as `kl.seed/1`."""
-    rows = [_step_to_dict(step) for step in seeding.steps]
-    return {"scope": seeding.scope, "dry_run": seeding.is_dry_run, "seeds": rows}
-
-
-def _step_to_dict(step: SeedStep) -> dict[str, str]:
-    record = step.records[0].record if step.records else None
-    return {
-        "what": step.what,
-        "kind": step.kind,
-        "key": step.key,
-        "title": step.title,
-        "source_path": step.path,
-        "source_hash": step.digest,
-        "reason": step.reason,
-        "id": record.id if record else "",
-        "path": record.path if record else "",
-    }
 
 
 def _add(ws: Workspace, request: AddRequest, access: Access) -> Seeding:

@@ -617,7 +617,7 @@ _LARGEST_FILE: Final = 64 * 1024 * 1024
 
 def _import(ws: Workspace, request: ImportRequest, access: Access) -> NewMemories:
     from kl_hooks.kinds.memory.interchange import import_memories, read_memories
-    from kl_hooks.operations.interchange import require_shown_files
+    from kl_hooks.operations.file_access import require_shown_files
 
     require_initialized(ws)
     require_shown_files(ws, access, map(Path, request.files))

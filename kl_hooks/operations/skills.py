@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.kinds.catalog import PROPOSAL, SKILL
+from kl_hooks.kinds.catalog import SKILL
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import NodeId
 from kl_hooks.operations.operation import TOP, Listing, Operation
-from kl_hooks.operations.record_changes import written, written_to_dict
-from kl_hooks.operations.written import Written
 from kl_hooks.skills import health as conflicts
 from kl_hooks.skills import library
 from kl_hooks.skills.uses import (
@@ -679,80 +677,7 @@ TEAM: Final = Operation(
 )
 
 
-class ProposeRequest(NamedTuple):
-    """A skill that is proposed."""
-
-    name: Annotated[str, Parameter("Such as pdf-forms.", argument="NAME")]
-    description: Annotated[str, Parameter("What it does and when to use it.", is_option=True)]
-    instructions: Annotated[
-        str,
-        Parameter("What an agent does, step by step, in Markdown. Without them it stays a draft."),
-    ] = ""
-    category: Annotated[
-        str, Parameter("Its category.", choices=tuple(SKILL.by_name["category"].choices))
-    ] = ""
-    requires: Annotated[
-        tuple[str, ...], Parameter("A skill that it needs. Repeatable.", metavar="NAME")
-    ] = ()
-    enhances: Annotated[
-        tuple[str, ...], Parameter("A skill that it makes better. Repeatable.", metavar="NAME")
-    ] = ()
-    composes: Annotated[
-        tuple[str, ...],
-        Parameter("A skill that it is put together of. Repeatable.", metavar="NAME"),
-    ] = ()
-    succeeds: Annotated[
-        tuple[str, ...], Parameter("A skill whose place it takes. Repeatable.", metavar="NAME")
-    ] = ()
-    auto_approve: Annotated[
-        bool,
-        Parameter("Approve it, where the user's configuration trusts you; a person adopts it."),
-    ] = False
-    author: str = ""
-    """As events name it."""
-
-
-def _propose(ws: Workspace, request: ProposeRequest, access: Access) -> Written:
-    from kl_hooks.context.access import shared_access
-    from kl_hooks.skills import proposals
-
-    require_initialized(ws)
-    values = request._asdict()
-    name, approves = values.pop("name"), values.pop("auto_approve")
-    author = values.pop("author")
-    fields = {field: value for field, value in values.items() if value not in ("", ())}
-    if author:
-        fields |= {"authority": "agent", "agent": author}
-    readers = shared_access(ws)
-    proposal = proposals.propose(ws, name, fields, readers=readers, by=author)
-    if not approves:
-        return written(ws, proposal, access)
-    proposal, why_not = proposals.approve_own(ws, proposal, readers=readers, by=author)
-    return written(ws, proposal, access, *([why_not] if why_not else ()))
-
-
-def _proposal_to_dict(proposal: Written) -> dict[str, Any]:
-    why_not = {"note": proposal.notes[0]} if proposal.notes else {}
-    return written_to_dict(PROPOSAL, proposal) | why_not
-
-
-PROPOSE: Final = Operation(
-    "skill propose",
-    """Propose a skill: what is recorded about it is added, and how much that is. A person reviews
-    it.
-
-    Nothing is added that the policy hides from anybody.
-    """,
-    ProposeRequest,
-    _propose,
-    _proposal_to_dict,
-    "kl.proposal/1",
-    'kl skill propose pdf-forms --description "Fills in PDF forms."',
-    writes=True,
-)
-
 OPERATIONS: Final = (
-    PROPOSE,
     DISCOVER,
     CONTEXT,
     LIST,
