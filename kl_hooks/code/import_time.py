@@ -20,10 +20,12 @@ import types
 import typing
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
+from kl_hooks.code.assignments import is_immutable
 from kl_hooks.code.scanner.parser import parse_tree
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -157,6 +159,8 @@ class Header:
     """Whether a decorator or base that may read the docstring has it."""
     customizes: bool = False
     """Whether it is a class that executes code of its own where a subclass is defined."""
+    shape: str = ""
+    """Of a function: equal where nothing but the values of plain defaults differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +287,8 @@ class _Module:
         )
         customizes = isinstance(node, ast.ClassDef) and _customizes_subclasses(node)
         text = _header_text(node)
-        return Header(text, loud, bool(leaves), decorators, bases, documented, customizes)
+        shape = _shape(node)
+        return Header(text, loud, bool(leaves), decorators, bases, documented, customizes, shape)
 
     def _may_read_docstrings(self, base: str) -> bool:
         """Whether a base is of code that is not known here: it may make help of docstrings."""
@@ -560,6 +565,22 @@ def _header_text(node: Definition) -> str:
     return "\n".join([kind, *(ast.dump(part) for part in parts)])
 
 
+def _shape(node: Definition) -> str:
+    """A header of a function without the values of its plain defaults; empty for a class."""
+    if isinstance(node, ast.ClassDef):
+        return ""
+    plain = ast.Name("=", ast.Load())
+    defaults = [plain if is_immutable(default) else default for default in node.args.defaults]
+    others = [
+        plain if default is not None and is_immutable(default) else default
+        for default in node.args.kw_defaults
+    ]
+    arguments = copy(node.args)
+    arguments.defaults, arguments.kw_defaults = defaults, others
+    parts = [*node.decorator_list, *getattr(node, "type_params", ()), arguments]
+    return "\n".join(ast.dump(part) for part in [*parts, *filter(None, [node.returns])])
+
+
 def _joined(headers: Sequence[Header]) -> Header:
     """The header of several definitions of one name: overloads, a property and its setter."""
     if len(headers) == 1:
@@ -572,6 +593,7 @@ def _joined(headers: Sequence[Header]) -> Header:
         tuple(name for header in headers for name in header.bases),
         any(header.documented for header in headers),
         any(header.customizes for header in headers),
+        "\n".join(header.shape for header in headers),
     )
 
 

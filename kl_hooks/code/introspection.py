@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeGuard
 
 from kl_hooks.code.scanner.parser import parse_tree
 
@@ -29,6 +29,7 @@ WORDS: Final = {
         *("globals", "locals", "vars", "dir", "getmembers", "getmembers_static"),
         *("__dict__", "getattr", "doctest"),
     ),
+    "computed": ("getattr", "getattr_static", "attrgetter", "__getattribute__", "__dict__"),
     "modules": ("modules", "import_module", "__import__"),
     "subclasses": ("__subclasses__",),
     "docstrings": ("__doc__", "getdoc", "doctest", "docopt", "pydoc"),
@@ -72,6 +73,8 @@ class SymbolUses:
     """Whether it lists that of its own module."""
     values: set[str] = field(default_factory=set)
     """Modules that it uses as a value, such as an argument."""
+    asks_by_computed_names: bool = False
+    """Whether it asks some object for an attribute by a name made at run time."""
     lists_subclasses: bool = False
     reads_docs: bool = False
     reads_annotations: bool = False
@@ -105,6 +108,11 @@ class Introspection:
     stars: frozenset[str] = frozenset()
     """Modules of which it imports everything; relative ones with leading dots."""
     error: str = ""
+
+    @property
+    def names_of_bases(self) -> frozenset[str]:
+        """Identifiers in bases and in annotations of fields."""
+        return frozenset().union(*self.bases.values())
 
     def runs_at_import(self, symbol: str) -> bool:
         """Whether importing the file executes the code of a symbol: of the module or a class."""
@@ -177,6 +185,9 @@ class _Reader:
             return
         if _assigns_all(statement):
             return  # a list of names uses none of them
+        if _is_text(statement):
+            self._note_examples(statement)
+            return
         self._note_alias(statement, symbol)
         for part in ast.iter_child_nodes(statement):
             if isinstance(part, ast.stmt):
@@ -215,7 +226,10 @@ class _Reader:
     def _code(self, root: ast.AST, symbol: str) -> None:
         """Add what a piece of code uses, with all that is inside."""
         uses = self._symbols.setdefault(symbol, SymbolUses())
-        unused = set(_unused_strings(root))
+        statements = [node for node in ast.walk(root) if _is_text(node)]
+        for statement in statements:
+            self._note_examples(statement)
+        unused = {id(statement.value) for statement in statements}
         bases_of_attributes = {
             id(node.value) for node in ast.walk(root) if isinstance(node, ast.Attribute)
         }
@@ -225,6 +239,8 @@ class _Reader:
             if isinstance(node, ast.Call):
                 uses.listed.update(self._listed(node))
                 uses.lists_own = uses.lists_own or self._lists_own(node)
+                if self._asks_by_computed_name(node):
+                    uses.asks_by_computed_names = True
             full_name = self._full_name(node)
             if full_name in _IMPORTERS:
                 uses.values.add(_ANY)
@@ -233,6 +249,8 @@ class _Reader:
                 uses.values.update(filter(None, [self._imported.get(node.id, "")]))
             if isinstance(node, ast.Attribute):
                 self._attribute(node, full_name, uses)
+                if full_name and id(node) not in bases_of_attributes:
+                    uses.values.add(full_name)
             if isinstance(node, ast.Constant | ast.Name):
                 text = node.id if isinstance(node, ast.Name) else node.value
                 uses.reads_docs = uses.reads_docs or text == "__doc__"
@@ -242,6 +260,13 @@ class _Reader:
                 uses.reads_docs = True
             if full_name and full_name.startswith(_READERS_OF_SOURCE):
                 uses.reads_source = True
+
+    def _note_examples(self, text: ast.Expr) -> None:
+        """The names in examples of a docstring: a doctest executes them, and nothing of the file."""
+        value = text.value.value if isinstance(text.value, ast.Constant) else None
+        if isinstance(value, str) and ">>>" in value:
+            uses = self._symbols.setdefault(_AT_IMPORT, SymbolUses())
+            uses.names.update(_IDENTIFIER.findall(value))
 
     def _attribute(self, node: ast.Attribute, full_name: str, uses: SymbolUses) -> None:
         if node.attr == "__subclasses__":
@@ -254,10 +279,21 @@ class _Reader:
             uses.reads_code = True
         elif node.attr == "__dict__":
             uses.listed.update(filter(None, [self._module(node.value)]))
+            uses.asks_by_computed_names = True
 
     def _lists_own(self, call: ast.Call) -> bool:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
         return name in _BUILTIN_LISTS and name not in self._imported and not call.args
+
+    @staticmethod
+    def _asks_by_computed_name(call: ast.Call) -> bool:
+        """Of `getattr` the second argument is the name, else every one may be."""
+        function = call.func
+        name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+        names = call.args[1:] if name in ("getattr", "getattr_static") else call.args
+        return name in WORDS["computed"] and not all(
+            isinstance(argument, ast.Constant) for argument in names
+        )
 
     def _listed(self, call: ast.Call) -> Iterator[str]:
         """The modules whose namespaces a call lists."""
@@ -316,11 +352,9 @@ def _inside(symbol: str, name: str) -> str:
     return f"{symbol}.{name}" if symbol else name
 
 
-def _unused_strings(root: ast.AST) -> Iterator[int]:
-    """The identities of docstrings and of other strings that are statements."""
-    for node in ast.walk(root):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            yield id(node.value)
+def _is_text(node: ast.AST) -> TypeGuard[ast.Expr]:
+    """Whether it is a docstring, or another constant that is a statement."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _names(node: ast.AST) -> Iterator[str]:

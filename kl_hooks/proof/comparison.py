@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from kl_hooks.code.assignments import ALL, Body, bodies, changed_assignments
 from kl_hooks.code.function_code import placed_functions
 from kl_hooks.code.import_time import ImportTime, import_time
 from kl_hooks.code.introspection import (
@@ -162,6 +163,34 @@ class Comparison:
             )
             self._import_times[path] = old, new
         return self._import_times[path]
+
+    def changed_assignments(self, path: str) -> dict[int, tuple[str, frozenset[str]]]:
+        """Index of the body of a module or class that differs in plain assignments alone → the class
+        (empty: the module), and their names. `path`: a file that both contents have.
+        """
+        old, new = (bodies(self.difference.text(path, side) or b"") for side in (0, 1))
+        before = self.changes[path].old
+        changed: dict[int, tuple[str, frozenset[str]]] = {}
+        if before is None:
+            return changed
+        for index in self.symbols.at.get(path, ()):
+            local = self.symbols.local(index)
+            kind, _, name = local.partition(":")
+            scope = name.removeprefix("_").removeprefix(".")
+            is_body = kind in ("namespace", "type", "interface")
+            # what ran is what the earlier file has
+            recorded = self.executed.symbols[index].content_hash
+            if not is_body or index not in self.changed or before.hashes.get(local) != recorded:
+                continue
+            if scope in old and scope in new:
+                names = changed_assignments(old[scope], new[scope])
+                if names:
+                    changed[index] = scope, names
+        return changed
+
+    def body(self, path: str, side: int, scope: str) -> Body:
+        """The body of a class, or of the module, before (0) or now (1)."""
+        return bodies(self.difference.text(path, side) or b"").get(scope, Body())
 
     def has_other_functions(self, path: str) -> bool:
         """Whether a function of a file was removed, changed or moved to another line, so that its
@@ -316,10 +345,27 @@ class Comparison:
             if _is_or_is_in(self.symbols.local(index).partition(":")[2], f"_.{name}")
         )
 
+    def module_asked(self, path: str) -> list[tuple[Touch, ...]]:
+        """The conditions under each of which a test may have got something of a module without naming
+        it: by a list of all, or a name made at run time.
+        """
+        asked = self.touch(WORDS["computed"], lambda _, uses: uses.asks_by_computed_names)
+        passed = self._passed(self._star_importers(path)) if asked else Touch()
+        return [*self.module_listed(path), *([(asked, passed)] if passed else [])]
+
+    def _passed(self, modules: set[str]) -> Touch:
+        """The tests that execute code which uses one of the modules as a value, or any module."""
+        words = [module.rpartition(".")[2] for module in modules]
+
+        def passes(passing: str, uses: SymbolUses) -> bool:
+            values = {self._absolute(passing, name) for name in uses.values}
+            return uses.passes_anything or bool(values & modules)
+
+        return self.touch([*words, *WORDS["modules"]], passes)
+
     def module_listed(self, path: str) -> list[tuple[Touch, ...]]:
         """The conditions under each of which a test may have listed the names of a module."""
         modules = self._star_importers(path)
-        words = [module.rpartition(".")[2] for module in modules]
 
         def lists(listing: str, uses: SymbolUses) -> bool:
             own = self.symbols.modules.get(listing, "")
@@ -327,31 +373,75 @@ class Comparison:
                 uses.lists_own and own in modules
             )
 
-        def passes(passing: str, uses: SymbolUses) -> bool:
-            values = {self._absolute(passing, name) for name in uses.values}
-            return uses.passes_anything or bool(values & modules)
-
         listed = self.touch(WORDS["namespaces"], lists)
         anything = self.touch(WORDS["namespaces"], lambda _, uses: uses.lists_anything)
         conditions: list[tuple[Touch, ...]] = [(listed,)] if listed else []
         if anything:
-            passed = self.touch([*words, *WORDS["modules"]], passes)
+            passed = self._passed(modules)
             conditions += [(anything, passed)] if passed else []
         return conditions
 
     def _star_importers(self, path: str) -> set[str]:
         """The module of a file, and those that have all its names by `import *`."""
-        modules, waiting = {self.symbols.modules.get(path, "")}, [path]
+        paths = (path, *self.star_importers(path))
+        return {self.symbols.modules.get(importer, "") for importer in paths} - {""}
+
+    def star_importers(self, path: str) -> list[str]:
+        """The files that have all names of a file by `import *`, of it or of one of the others."""
+        modules, importers, waiting = {self.symbols.modules.get(path, "")}, list[str](), [path]
         while waiting:
-            for importer in self._importers.get(waiting.pop(), ()):
-                module = self.symbols.modules.get(importer, "")
+            for importer in sorted(self._importers.get(waiting.pop(), ())):
                 stars = self.introspection(importer).stars
-                if module not in modules and any(
+                if importer not in importers and any(
                     self._absolute(importer, star) in modules for star in stars
                 ):
-                    modules.add(module)
+                    modules.add(self.symbols.modules.get(importer, ""))
+                    importers.append(importer)
                     waiting.append(importer)
-        return modules - {""}
+        return importers
+
+    def list_readers(self, path: str) -> Touch:
+        """The tests that may read the list of public names of a module (`__all__`): they need a
+        file that imports by it or computes its own one, or execute code that names it, or code
+        that is made at run time.
+        """
+        files = self.star_importers(path)
+        for user in self._imported_files_with(ALL):
+            body = bodies(self.difference.text(user, 0) or b"(").get("")
+            if body is None or any(ALL in statement for statement in body.rest):
+                files.append(user)
+        words = (ALL, "exec", "eval", "__import__")
+        named = self.touch(words, lambda _, uses: not uses.names.isdisjoint(words))
+        return named | Touch(files=self.needing(set(files) - {path}))
+
+    def users_of_name(self, name: str, path: str) -> Touch:
+        """The tests that execute code which names something that a file binds, and does not use
+        when it is imported.
+        """
+        everything = Touch()
+        for user in self._imported_files_with(name):
+            uses_of_file = self.introspection(user)
+            for symbol, uses in uses_of_file.symbols.items():
+                is_own_import = user == path and uses_of_file.runs_at_import(symbol)
+                if name in uses.names and not is_own_import:
+                    everything |= self._touch_of(user, symbol, uses_of_file)
+            if uses_of_file.error or name in uses_of_file.names_of_bases:
+                everything |= Touch(files=self.needing([user]))
+        return everything
+
+    def base_header(self, path: str, base: str) -> tuple[str, str] | None:
+        """The file and name of the class that a base of a class is, where both are of the
+        repository: `=.A` of the file, or `pkg.a.A` as the file imports it. None else.
+        """
+        if base.startswith("=."):
+            return path, base[2:]
+        dots = len(base) - len(base.lstrip("."))
+        module, _, name = base[dots:].rpartition(".")
+        # `from . import a` and `from ..a import A` give the same dots
+        levels = {dots, dots - 1} if dots > 1 else {dots}
+        modules = {self._absolute(path, "." * level + module) for level in levels} if module else ()
+        owners = [own for own, is_of in self.symbols.modules.items() if is_of in modules]
+        return (owners[0], name) if len(owners) == 1 else None
 
     def _absolute(self, path: str, name: str) -> str:
         """A module that a file imports, without leading dots."""

@@ -10,10 +10,9 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Final
 
-from kl_hooks.code.import_time import QUIET_DECORATORS, Header, ImportTime
+from kl_hooks.code.import_time import DATACLASSES, QUIET_DECORATORS, Header, ImportTime
 from kl_hooks.code.introspection import WORDS
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reads import EVERYTHING
@@ -42,6 +41,15 @@ from kl_hooks.proof.read_rules import (
 from kl_hooks.proof.requirements import is_dependency_file
 
 _INIT: Final = "__init__.py"
+_PLAIN_BASES: Final = frozenset(
+    {"abc.ABC", "typing.Generic"}
+    | {
+        f"builtins.{name}"
+        for name, value in vars(builtins).items()
+        if isinstance(value, type) and value is not type
+    }
+)
+"""Classes of Python that do nothing with what a subclass defines."""
 
 
 # rules of a run: what no test of it escapes
@@ -183,11 +191,114 @@ def symbol_of_an_import_changed(comparison: Comparison, change: FileChange) -> I
     what computes parameters).
     """
     changed = comparison.changed.keys() & comparison.symbols.at.get(change.path, ())
+    changed -= _assigning_bodies(comparison, change).keys()
     if not changed:
         return
     for path, indexes in comparison.executed.modules.items():
         if executed := sorted(indexes & changed):
             yield _effect_of_symbols(comparison, executed, comparison.users(path))
+
+
+def assignment_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """A plain value in the body of a class (`limit = 3`) is got by who has the class or an object of
+    it, and the public names of a module by who asks for them. Importing the file calls nothing.
+    """
+    path, users = change.path, comparison.users(change.path)
+    for scope, names in _assigning_bodies(comparison, change).values():
+        before, now = (comparison.body(path, side, scope).assignments for side in (0, 1))
+        for name in sorted(names):
+            verb = "changed"
+            if name not in before or name not in now:
+                verb = "was added" if name in now else "was removed"
+            reason = f"{scope}.{name} in {path} {verb}" if scope else f"{name} in {path} {verb}"
+            if not scope:
+                yield Effect(reason, needs(users, comparison.list_readers(path)))
+                for condition in comparison.module_asked(path):
+                    yield Effect(reason, needs(users, *condition))
+                continue
+            yield from _member_effects(comparison, change, scope, name, reason)
+            if verb == "changed":
+                named = comparison.users_of_name(name, path)
+                yield Effect(reason, needs(users, named))
+            else:
+                yield from _uses_of_name(comparison, name, reason, name in now, users)
+
+
+def _assigning_bodies(
+    comparison: Comparison, change: FileChange
+) -> dict[int, tuple[str, frozenset[str]]]:
+    """The bodies of a file that differ in plain assignments alone, where these have no meaning for
+    the interpreter, pytest or a framework: those of `Comparison.changed_assignments`.
+    """
+    path = change.path
+    is_test = path in comparison.executed.tests.files or path.rpartition("/")[2] == CONFTEST
+    if is_test or not _imports_both(comparison, change) or comparison.users(path) is None:
+        return {}
+    return {
+        index: (scope, names)
+        for index, (scope, names) in comparison.changed_assignments(path).items()
+        if not scope or _only_stores(comparison, path, scope, names)
+    }
+
+
+def _only_stores(comparison: Comparison, path: str, scope: str, names: frozenset[str]) -> bool:
+    """Whether all that a class does with these names is to store the values: no base, decorator or
+    metaclass makes something of them, as an enumeration does. A data class makes defaults.
+    """
+    header = comparison.import_times(path)[1].headers.get(scope)
+    before = comparison.import_times(path)[0].headers.get(scope)
+    if header is None or before is None or header.text != before.text:
+        return False
+    if not (
+        _has_plain_bases(comparison, path, scope) and _has_quiet_members(comparison, path, scope)
+    ):
+        return False
+    if not header.decorators:
+        return True
+    old, new = (comparison.body(path, side, scope).assignments for side in (0, 1))
+    return all(name in DATACLASSES for name in header.decorators) and all(
+        name in old
+        and name in new
+        and old[name].annotation == new[name].annotation
+        and old[name].is_immutable
+        and new[name].is_immutable
+        for name in names
+    )
+
+
+def _has_quiet_members(comparison: Comparison, path: str, scope: str) -> bool:
+    """Whether nothing in a class may look at what else it has: a descriptor (`__set_name__`), a call
+    in its body.
+    """
+    headers = comparison.import_times(path)[1].headers
+    members = [name for name in headers if name.rpartition(".")[0] == scope]
+    return comparison.body(path, 1, scope).is_plain and not any(
+        headers[name].registers for name in members
+    )
+
+
+def _has_plain_bases(comparison: Comparison, path: str, name: str) -> bool:
+    """Whether the classes above a class, as far as they are no plain builtin ones, are classes of the
+    repository that do nothing where a subclass is defined.
+    """
+    waiting, seen_classes = [(path, name)], set[tuple[str, str]]()
+    while waiting:
+        place = waiting.pop()
+        if place in seen_classes:
+            continue
+        seen_classes.add(place)
+        header = comparison.import_times(place[0])[0].headers.get(place[1])
+        is_known = header is not None and (place == (path, name) or not header.customizes)
+        if header is None or not is_known:
+            return False
+        for base in header.bases:
+            if base in _PLAIN_BASES:
+                continue
+            owner = comparison.base_header(place[0], base)
+            if owner is None:
+                return False
+            waiting.append(owner)
+    return True
 
 
 def import_effect_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -274,11 +385,37 @@ def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effec
             continue
         reason = f"the header of {name} in {change.path} changed"
         users = comparison.users(change.path)
-        if header.loud or not _stays_test(comparison, change.path, name):
+        if _differs_in_defaults(comparison, change.path, old.headers[name], header):
+            yield from _default_effects(comparison, change, name, reason)
+        elif header.loud or not _stays_test(comparison, change.path, name):
             yield Effect(reason, needs(users))
         elif naming := comparison.naming(change.path, name):
             # the import can't fail by it, and the test itself executes another function
             yield Effect(reason, needs(users, naming))
+
+
+def _differs_in_defaults(comparison: Comparison, path: str, old: Header, new: Header) -> bool:
+    """Whether another constant is the default of an argument, and nothing else differs."""
+    is_test = path in comparison.executed.tests.files or path.rpartition("/")[2] == CONFTEST
+    is_quiet = not (is_test or old.loud or new.loud)
+    return is_quiet and bool(new.shape) and old.shape == new.shape
+
+
+def _default_effects(
+    comparison: Comparison, change: FileChange, name: str, reason: str
+) -> Iterator[Effect]:
+    """Who calls a function executes it; who reads its signature has it, or its class."""
+    path, users = change.path, comparison.users(change.path)
+    owner = name.rpartition(".")[0]
+    if owner and _may_be_found_elsewhere(comparison, path, owner):
+        yield Effect(reason, needs(users))
+        return
+    touch = comparison.class_users(path, owner or name)
+    yield Effect(reason, needs(users) if touch is None else needs(users, touch))
+    for condition in comparison.module_asked(path):
+        yield Effect(reason, needs(users, *condition))
+    if owner and (listers := _subclass_listers(comparison)):
+        yield Effect(reason, needs(users, listers))
 
 
 def import_order_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -377,23 +514,28 @@ def _may_be_found_elsewhere(comparison: Comparison, path: str, name: str) -> boo
     by a base that is not of the standard library or executes code for each subclass, or by a
     metaclass.
     """
-    headers = comparison.import_times(path)[0].headers
-    waiting, bases = [name], set[str]()
+    waiting, seen_classes = [(path, name)], set[tuple[str, str]]()
     while waiting:
-        header = headers.get(waiting.pop())
+        place = waiting.pop()
+        header = comparison.import_times(place[0])[0].headers.get(place[1])
         if header is None or any(name not in QUIET_DECORATORS for name in header.decorators):
             return True
-        waiting += [
-            base[2:] for base in header.bases if base.startswith("=.") and base not in bases
-        ]
-        bases.update(header.bases)
-    return any(map(partial(_may_register, headers), bases))
+        # a base that notes its subclasses; the class itself notes none of its own members
+        if header.customizes and place != (path, name):
+            return True
+        seen_classes.add(place)
+        for base in header.bases:
+            owner = comparison.base_header(place[0], base)
+            if owner is None and _may_register(base):
+                return True
+            waiting += [owner] if owner is not None and owner not in seen_classes else []
+    return False
 
 
-def _may_register(headers: Mapping[str, Header], base: str) -> bool:
-    """Whether a base, or the class of a class, may note the classes that are made of it."""
-    if base.startswith("=."):
-        return headers[base[2:]].customizes
+def _may_register(base: str) -> bool:
+    """Whether a base that is not of the repository, or the class of a class, may note the classes
+    that are made of it.
+    """
     # `builtins` is one of them
     return base == "builtins.type" or base.partition(".")[0] not in sys.stdlib_module_names
 
@@ -427,9 +569,33 @@ def docstring_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
             reason = f"the docstring of {name} in {change.path} changed, which is decorated"
             yield Effect(reason, needs(users))
     readers = comparison.touch(WORDS["docstrings"], lambda _, uses: uses.reads_docs)
-    shown = f" of {names[0]}" if names[0] else ""
-    reason = f"the docstring{shown} in {change.path} changed, and docstrings are read"
-    yield Effect(reason, needs(users, readers))
+    for name in names if readers else ():
+        shown = f" of {name}" if name else ""
+        reason = f"the docstring{shown} in {change.path} changed, and docstrings are read"
+        for condition in _conditions_of_having(comparison, change.path, name):
+            yield Effect(reason, needs(users, readers, *condition))
+
+
+def _conditions_of_having(
+    comparison: Comparison, path: str, name: str
+) -> Iterator[tuple[Touch, ...]]:
+    """The conditions under each of which a test may have a definition of a file, without executing
+    it: it has the class, or names the function, or lists what leads there.
+    """
+    headers = comparison.import_times(path)[1].headers
+    owner = name.rpartition(".")[0]
+    if name not in headers or (owner and owner not in headers):
+        yield ()  # of the module, or inside a function
+        return
+    class_name = owner or (name if not headers[name].shape else "")
+    if class_name and _may_be_found_elsewhere(comparison, path, class_name):
+        yield ()
+        return
+    touch = comparison.class_users(path, owner or name)
+    yield () if touch is None else (touch,)
+    yield from comparison.module_asked(path)
+    if class_name and (listers := _subclass_listers(comparison)):
+        yield (listers,)
 
 
 def _is_in_both(name: str, old: ImportTime, new: ImportTime) -> bool:
@@ -472,6 +638,7 @@ CHANGE_RULES: Final[Sequence[ChangeRule]] = (
     definition_added_or_removed,
     docstring_changed,
     symbol_of_an_import_changed,
+    assignment_changed,
     import_effect_changed,
     code_read,
     hook_changed,

@@ -17,7 +17,8 @@ from bench.edits.kinds import DATA, Edit, Kind, kinds_in
 
 CLOSED = (
     *("import", "fixtures", "frameworks", "bodies", "machinery", "modules", "pytest"),
-    *("patching", "introspection", "environment", "read", "runs"),
+    *("patching", "introspection", "environment", "read", "runs", "stored"),
+    "values",
 )
 """Groups of which no verdict was wrong when all their edits were judged."""
 EACH = 4

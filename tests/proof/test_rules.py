@@ -239,6 +239,17 @@ def test_a_changed_file_that_used_a_name_may_get_another_definition() -> None:
     assert "test_n" not in found
 
 
+LIBRARY = """\
+class Base: pass
+class Keeper:
+    def __init_subclass__(cls): pass
+def mark(c): return c
+@mark
+class Noted: pass
+Other = Base
+"""
+
+
 @pytest.mark.parametrize(
     ("head", "is_reached"),
     [
@@ -249,15 +260,21 @@ def test_a_changed_file_that_used_a_name_may_get_another_definition() -> None:
         ("from dataclasses import dataclass\n@dataclass\nclass K:\n", False),
         ("def mark(c): return c\n@mark\nclass K:\n", True),
         ("def mark(c): return c\n@mark\nclass P: pass\nclass K(P):\n", True),
-        ("from lib import Base\nclass K(Base):\n", True),
-        ("from lib import Base\nclass P(Base): pass\nclass K(P):\n", True),
+        ("from lib import Base\nclass K(Base):\n", False),
+        ("from lib import Base\nclass P(Base): pass\nclass K(P):\n", False),
+        ("import lib\nclass K(lib.Base):\n", False),
+        ("from lib import Keeper\nclass K(Keeper):\n", True),
+        ("from lib import Keeper\nclass P(Keeper): pass\nclass K(P):\n", True),
+        ("from lib import Noted\nclass K(Noted):\n", True),
+        ("from lib import Other\nclass K(Other):\n", True),
+        ("from click import ClickException\nclass K(ClickException):\n", True),
     ],
 )
 def test_a_member_of_a_class_that_a_registry_may_know_reaches_all(
     head: str, is_reached: bool
 ) -> None:
     text = head + "    x = 1\n    def one(self): return 1\n"
-    before = {"app.py": text, "lib.py": "class Base: pass\n", "test_n.py": NO_USE}
+    before = {"app.py": text, "lib.py": LIBRARY, "test_n.py": NO_USE}
     found = reasons(before, {"app.py": text + "    def zz(self): return 1\n"})
     assert found == ({"test_n": "K.zz in app.py was added"} if is_reached else {})
 
@@ -569,7 +586,9 @@ def test_a_docstring_that_is_read_is_named() -> None:
     # one of two docstrings, and one that was not there
     two = PLAIN["app.py"] + "class B:\n    'Old B.'\n"
     edit = {"app.py": two.replace("Old B", "New B")}
-    assert "the docstring of B in" in reasons({**before, "app.py": two}, edit)["test_r"]
+    reads_b = {**before, "app.py": two, "test_r.py": reads.replace("app.A", "app.B")}
+    assert "the docstring of B in" in reasons(reads_b, edit)["test_r"]
+    assert reasons({**before, "app.py": two}, edit) == {}
     bare = PLAIN["app.py"].replace("    'Old.'\n", "")
     assert reasons({**before, "app.py": bare}, PLAIN) == {"test_r": reason}
     decorated = {**before, "app.py": "@print\n" + PLAIN["app.py"], "test_r.py": NO_USE}
@@ -781,3 +800,281 @@ def test_source_and_data_are_judged_together() -> None:
     data = difference_of(BEFORE, {**BEFORE, "NEWS.md": "new"})
     found = judge_results(RunFacts(reads, True), data, [A, B])
     assert (found[A].state, found[B].state) == (VALID, STALE)
+
+
+# plain values, defaults, docstrings
+
+CLASSES = """\
+import enum
+from dataclasses import dataclass
+from lib import Base, Keeper
+class K:
+    size = 1
+    def one(self): return 1
+class Low(K): pass
+class Own(Base):
+    size = 1
+class Kept(Keeper):
+    size = 1
+class Many(enum.Enum):
+    size = 1
+class Both(Base, dict):
+    size = 1
+class Timed(K, object):
+    size = 1
+class Called:
+    size = 1
+    other = print
+class Described:
+    size = 1
+    @lib.field
+    def one(self): return 1
+@dataclass
+class Point:
+    size: int = 1
+@print
+class Printed:
+    size = 1
+class Outer:
+    class Inner:
+        size = 1
+"""
+USES = {
+    "test_k.py": "import app\ndef test_k(): return app.K().one()\n",
+    "test_low.py": "import app\ndef test_low(): return app.Low().one()\n",
+    "test_word.py": "import app\ndef test_word(): return getattr(app, 'thing', None) or 'size'\n",
+    "test_n.py": NO_USE,
+    "lib.py": LIBRARY + "def field(f): return f\n",
+}
+LIB_HEAD = "import lib\n"
+
+
+def reached(edit: str, old: str, new: str, text: str = CLASSES) -> set[str]:
+    """The tests that are not valid after an edit of a class of `CLASSES`."""
+    before = {"app.py": LIB_HEAD + text, **USES}
+    start = text.index(f"class {edit}")
+    changed = text[:start] + text[start:].replace(old, new, 1)
+    assert changed != text
+    return {*reasons(before, {"app.py": LIB_HEAD + changed})}
+
+
+EVERY: frozenset[str] = frozenset({"test_k", "test_low", "test_word", "test_n"})
+
+
+@pytest.mark.parametrize(
+    ("name", "tests"),
+    [
+        ("K", {"test_k", "test_low", "test_word"}),
+        ("Own", {"test_word"}),
+        ("Both", {"test_word"}),
+        ("Timed", {"test_word"}),
+        ("Point", {"test_word"}),
+        # what may do something with the value: a base, a metaclass, a decorator, the body, a member
+        ("Kept", EVERY),
+        ("Many", EVERY),
+        ("Printed", EVERY),
+        ("Called", EVERY),
+        ("Described", EVERY),
+    ],
+)
+def test_a_value_of_a_class_reaches_who_has_the_class_or_asks_for_the_name(
+    name: str, tests: set[str]
+) -> None:
+    old = "size: int = 1" if name == "Point" else "size = 1"
+    assert reached(name, old, old.replace("1", "2")) == tests
+
+
+def test_a_value_that_is_added_or_removed_reaches_who_has_the_word_in_its_files() -> None:
+    assert reached("K", "size = 1", "size = 1\n    more = 1") == {"test_k", "test_low"}
+    # other classes of the file have the name
+    assert reached("K", "    size = 1\n", "") == EVERY
+    # of a data class that changes which arguments it takes, and which its subclasses may have
+    for new in ("size: int = 1\n    more: int = 1", "size: str = 1", "size: int = []"):
+        assert reached("Point", "size: int = 1", new) == EVERY, new
+    # the body of a class in another one is its own
+    assert reached("Outer", "size = 1", "size = 2") == {"test_word"}
+
+
+def test_a_class_that_a_docstring_mentions_is_used_by_its_examples_alone() -> None:
+    for text, is_used in (("See K.", False), (">>> K().size", True)):
+        for head in (f'"""{text}"""\n', f'def f():\n    """{text}"""\n'):
+            before = {"app.py": f"{head}class K:\n    size = 1\n", "test_n.py": NO_USE}
+            edit = {"app.py": before["app.py"].replace("size = 1\n", "size = 1\n    more = 1\n")}
+            assert bool(reasons(before, edit)) is is_used, head
+
+
+def test_the_reason_names_the_value() -> None:
+    before = {"app.py": LIB_HEAD + CLASSES, **USES}
+    for new, verb in (("size = 2", "changed"), ("size = 1\n    more = 1", "was added")):
+        found = reasons(before, {"app.py": LIB_HEAD + CLASSES.replace("size = 1", new, 1)})
+        name = "more" if "more" in new else "size"
+        assert found["test_k"] == f"K.{name} in app.py {verb}"
+    edited = {"app.py": LIB_HEAD + CLASSES.replace("    size = 1\n", "", 1)}
+    assert reasons(before, edited)["test_k"] == "K.size in app.py was removed"
+
+
+def test_values_of_test_files_and_of_what_can_not_be_compared_reach_all() -> None:
+    text = "class Base_:\n    size = 1\ndef test_own(): return 1\n"
+    for path in ("test_own.py", "conftest.py"):
+        before = {path: text, "test_n.py": f"import {path[:-3]}\ndef test_n(): return 1\n"}
+        found = reasons(before, {path: text.replace("size = 1", "size = 2")})
+        assert "test_n" in found, path
+
+
+def test_a_value_below_a_class_that_is_its_own_base_by_name_is_judged() -> None:
+    text = "class K: pass\nclass K(K): pass\nclass Low(K):\n    size = 1\n"
+    assert {"test_low", "test_word"} <= reached("Low(K)", "size = 1", "size = 2", text)
+
+
+PACKAGE = {
+    "parts.py": "__all__ = ['a']\ndef a(): return 1\ndef b(): return 2\n",
+    "star.py": "from parts import *\n",
+    "again.py": "from star import *\n",
+    "joined.py": "import parts\n__all__ = ['c', *parts.__all__]\n",
+    "named.py": "import parts\ndef names(): return parts.__all__\ndef other(): return 1\n",
+    "test_star.py": "import star\ndef test_star(): return star.a()\n",
+    "test_again.py": "import again\ndef test_again(): return again.a()\n",
+    "test_joined.py": "import joined\ndef test_joined(): return 1\n",
+    "test_named.py": "import named\ndef test_named(): return named.names()\n",
+    "test_other.py": "import named\ndef test_other(): return named.other()\n",
+    "test_made.py": (
+        "import parts\ndef test_made():\n    space = {}\n"
+        "    exec('from parts import *', space)\n    return sorted(space)[1:]\n"
+    ),
+    "test_listed.py": "import parts\ndef test_listed(): return sorted(vars(parts))\n",
+    "test_asked.py": "import parts\ndef test_asked(): return ask(parts, 'X')\n"
+    "def ask(o, n): return getattr(o, n.lower(), 0)\n",
+    "test_a.py": "import parts\ndef test_a(): return parts.a()\n",
+}
+
+
+def test_the_list_of_public_names_reaches_who_imports_by_it_or_asks_for_it() -> None:
+    parts = PACKAGE["parts.py"]
+    tests = {"test_star", "test_again", "test_joined", "test_named", "test_made", "test_listed"}
+    tests |= {"test_asked"}
+    for new in ("['a', 'b']", "['a', 'c']"):
+        found = reasons(PACKAGE, {"parts.py": parts.replace("['a']", new)})
+        assert found.keys() == tests, new
+        assert found["test_star"] == "__all__ in parts.py changed"
+    removed = reasons(PACKAGE, {"parts.py": parts.partition("\n")[2]})
+    assert removed.keys() == tests and removed["test_star"] == "__all__ in parts.py was removed"
+    # any other name of a module may be read by whatever imports it
+    found = reasons(PACKAGE, {"parts.py": parts + "X = 1\n"})
+    assert found.keys() == {name[:-3] for name in PACKAGE if name.startswith("test_")}
+
+
+DEFAULTS = """\
+import lib
+def free(x=1, *, y=2): return x
+def other(): return 1
+def loud(x: lib.Base = 1): return x
+@lib.mark
+def marked(x=1): return x
+class K:
+    def one(self, x=1): return 1
+    def two(self): return 2
+class Kept(lib.Keeper):
+    def one(self, x=1): return 1
+"""
+CALLS = {
+    "test_free.py": "from app import free\ndef test_free(): return free()\n",
+    "test_alias.py": "from app import free as f\nimport lib\n"
+    "def test_alias(): return lib.shown(f)\n",
+    "test_k.py": "import app\ndef test_k(): return app.K().two()\n",
+    "test_listed.py": "import app\ndef test_listed(): return len(vars(app)) and 1\n",
+    "test_asked.py": "import app, lib\ndef test_asked(): return lib.asked(app, 'OTHER')\n",
+    "test_below.py": "import app, lib\ndef test_below(): return len(lib.below(app.Kept)) and 1\n",
+    "test_n.py": NO_USE,
+    "lib.py": LIBRARY + "def shown(f): return f.__defaults__\n"
+    "def asked(o, name): return getattr(o, name.lower())()\n"
+    "def below(c): return [c, *c.__subclasses__()]\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("definition", "new", "tests"),
+    [
+        ("free(x=1", "free(x=2", {"test_free", "test_alias", "test_listed", "test_asked"}),
+        ("y=2", "y=(3, 'a')", {"test_free", "test_alias", "test_listed", "test_asked"}),
+        ("two(self)", "two(self, z=1)", None),
+        ("free(x=1", "free(x=[]", None),
+        ("free(x=1", "free(x", None),
+        ("free(x=1", "free(z=1", None),
+        ("marked(x=1", "marked(x=2", None),
+        ("loud(x: lib.Base = 1", "loud(x: lib.Base = 2", None),
+        (
+            "K:\n    def one(self, x=1",
+            "K:\n    def one(self, x=2",
+            {"test_k", "test_listed", "test_asked", "test_below"},
+        ),
+        (
+            "Kept(lib.Keeper):\n    def one(self, x=1",
+            "Kept(lib.Keeper):\n    def one(self, x=2",
+            None,
+        ),
+    ],
+)
+def test_another_default_reaches_who_calls_the_function_or_may_read_its_signature(
+    definition: str, new: str, tests: set[str] | None
+) -> None:
+    before = {"app.py": DEFAULTS, **CALLS}
+    found = reasons(before, {"app.py": DEFAULTS.replace(definition, new, 1)})
+    every = {name[:-3] for name in CALLS if name.startswith("test_")}
+    assert found.keys() == (every if tests is None else tests)
+
+
+def test_a_default_in_a_test_file_may_be_of_what_pytest_calls() -> None:
+    hook = "def pytest_generate_tests(metafunc, sizes=(1, 2)): pass\n"
+    before = {"test_own.py": hook + "def test_own(): return 1\n", "test_n.py": NO_USE, "app.py": ""}
+    found = reasons(before, {"test_own.py": before["test_own.py"].replace("(1, 2)", "(1, 2, 3)")})
+    assert found.keys() == {"test_own"}
+
+
+DOCUMENTED = '''\
+"""Module."""
+import lib
+def free():
+    """Free."""
+    def inner():
+        """Inner."""
+    return 1
+class K:
+    """K."""
+    def one(self):
+        """One."""
+        return 1
+class Kept(lib.Keeper):
+    """Kept."""
+'''
+READS = {
+    "test_free.py": "import app, lib\ndef test_free(): return lib.text(app.free)\n",
+    "test_called.py": "import app\ndef test_called(): return app.free()\n",
+    "test_k.py": "import app, lib\ndef test_k(): return lib.text(app.K().one)\n",
+    "test_below.py": "import app, lib\ndef test_below(): return lib.below(object)\n",
+    "test_listed.py": "import app, lib\ndef test_listed(): return lib.listed(app)\n",
+    "test_other.py": "import app, lib\ndef test_other(): return lib.text(len)\n",
+    "lib.py": LIBRARY + "def text(x): return str(x.__doc__)[:3]\n"
+    "def below(c): return text(c) and len(c.__subclasses__()) * 0\n"
+    "def listed(m): return [text(x) for x in vars(m).values() if callable(x)] * 0\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "tests"),
+    [
+        ("Free.", {"test_free", "test_listed"}),
+        ("K.", {"test_k", "test_listed", "test_below"}),
+        ("One.", {"test_k", "test_listed", "test_below"}),
+        # whoever reads docstrings may have the module, what a function defines, or what is registered
+        ("Module.", {"test_free", "test_k", "test_below", "test_listed", "test_other"}),
+        ("Inner.", {"test_free", "test_k", "test_below", "test_listed", "test_other"}),
+        ("Kept.", None),
+    ],
+)
+def test_a_docstring_reaches_who_reads_docstrings_and_may_have_what_it_is_of(
+    text: str, tests: set[str] | None
+) -> None:
+    before = {"app.py": DOCUMENTED, **READS}
+    found = reasons(before, {"app.py": DOCUMENTED.replace(text, "Other.", 1)})
+    every = {name[:-3] for name in READS if name.startswith("test_")}
+    assert found.keys() == (every if tests is None else tests)

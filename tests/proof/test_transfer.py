@@ -65,7 +65,10 @@ EDITS: list[tuple[dict[str, str | None], set[str]]] = [
         {"cart.py": CART.replace("sum(items) * RATE", "RATE * sum(items)")},
         {"test_total", "test_spend"},
     ),
-    ({"cart.py": CART.replace("start=0", "start=1")}, ALL),
+    ({"cart.py": CART.replace("start=0", "start=1")}, {"test_total", "test_spend"}),
+    ({"cart.py": CART.replace("start=0", "start=[]")}, ALL),
+    ({"cart.py": CART.replace("start=0", "start=0, *, other=1")}, ALL),
+    ({"cart.py": CART.replace("    pass", "    size = 1")}, {"test_price"}),
     ({"cart.py": CART.replace("return 0", "return 9")}, set()),
     (
         {"cart.py": "# a comment\n" + CART.replace("def empty(items):", "def empty( items ):")},
@@ -155,7 +158,25 @@ def test_what_computed_a_stored_value_counts() -> None:
 
 NAMES = ("f", "g", "h", "len", "K")
 VALUE = st.sampled_from(
-    ["1", "2", "K", "f()", "g()", "h()", "C().m()", "len('a')", "D().m()", "getattr(C, 'n', 0)"]
+    [
+        *(
+            "1",
+            "2",
+            "K",
+            "f()",
+            "g()",
+            "h()",
+            "C().m()",
+            "len('a')",
+            "D().m()",
+            "getattr(C, 'n', 0)",
+        ),
+        *("C.v", "D().v", "O.v", "getattr(O, 'v'.lower(), 0)", "getattr(D, 'V'.lower(), 0)"),
+        *("sorted(k for k in vars(C) if k[0] != '_')", "[k.v for k in C.__subclasses__()]"),
+        *("f.__defaults__", "C.m.__defaults__", "getattr(kxb, 'F'.lower(), len).__doc__"),
+        *("f.__doc__", "C.__doc__", "O.m.__doc__", "C.__annotations__", "D.m.__doc__"),
+        *("asked(kxb, 'F')", "asked(C, 'V')", "P()", "P(2).n"),
+    ]
 )
 LINE = st.one_of(
     st.tuples(st.sampled_from(NAMES), VALUE).map(
@@ -188,11 +209,32 @@ LINE = st.one_of(
             "class D(C):\n    pass\n",
             "class D(C):\n    def m(self):\n        return 8\n",
             "def deco(x):\n    return lambda: (K, x())\n",
+            "class C:\n    v = 1\n    def m(self, o=0):\n        return self.v\n",
+            "class C:\n    v = 2\n    def m(self, o=0):\n        return self.v\n",
+            "class C:\n    v = 1\n    w = 3\n    def m(self, o=1):\n        return self.v\n",
+            "class D(C):\n    v = 5\n",
+            "class D(C):\n    v = 6\n    w = 1\n",
+            "class D(C):\n    v = 6\n    names = sorted(locals())\n",
+            'class C:\n    """One."""\n    v: int = 1\n    def m(self):\n        """M."""\n',
+            'class C:\n    """Two."""\n    v: str = 1\n    def m(self):\n        """N."""\n',
+            'def f(x=1):\n    """One."""\n    return x\n',
+            'def f(x=2):\n    """Two."""\n    return x\n',
+            "O = C()\n",
+            "def asked(o, k):\n    return repr(getattr(o, k.lower(), 0))[:9]\n",
+            "@dataclass\nclass P:\n    n: int = 1\n",
+            "@dataclass\nclass P:\n    n: int = 2\n",
+            "@dataclass\nclass P:\n    n: int = []\n",
+            "__all__ = ['f', 'C']\n",
+            "__all__ = ['f', 'g', 'D']\n",
+            "K = C.v\n",
+            "def g(x=getattr(C, 'v', 0)):\n    return x\n",
             "@deco\ndef h():\n    return 1\n",
         ]
     ),
 )
-MODULE = st.lists(LINE, max_size=6).map("".join)
+MODULE = st.lists(LINE, max_size=6).map(
+    lambda some: "from dataclasses import dataclass\n" + "".join(some)
+)
 TEST_NAMES = ("test_kxa.py", "test_kxb.py")
 TEST = st.lists(
     st.tuples(st.sampled_from(["test_a", "test_b", "test_c"]), VALUE).map(
