@@ -25,7 +25,7 @@ from kl_hooks.graph import links
 from kl_hooks.model.claim import OLDER_TREE, REFUTED, Claim
 from kl_hooks.model.package import CODE, Candidate, Task, symbol_candidate
 from kl_hooks.model.request import BRIEF, Request
-from kl_hooks.model.symbol import is_test_path, language_of, split_id
+from kl_hooks.model.symbol import is_test_path, language_of, record_node, split_id
 from kl_hooks.model.text import name_list, one_line
 from kl_hooks.proof.freshness import assess
 from kl_hooks.proof.symbol_tests import results, tests_calling, tests_executing
@@ -644,10 +644,9 @@ def _with_claims(
     ws: Workspace, lists: dict[str, tuple[Candidate, ...]], policy: Policy | None
 ) -> dict[str, tuple[Candidate, ...]]:
     """Return the lists where each item has the tier and the end of the newest claim about it."""
-    nodes = {name: f"{kind.node}:" for name, kind in ws.kinds.items() if kind.node}
 
     def names(row: Candidate) -> tuple[str, str]:
-        return row.id, nodes.get(row.kind, "") + row.id  # a claim names a decision either way
+        return row.id, record_node(row.id)  # a claim names a decision either way
 
     known = _newest_claims(
         ws, {name for rows in lists.values() for row in rows for name in names(row)}

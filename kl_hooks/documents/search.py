@@ -45,7 +45,7 @@ from kl_hooks.index.postings import (
 )
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.excerpt import Excerpt
-from kl_hooks.model.symbol import NodeId, Symbol, split_id
+from kl_hooks.model.symbol import NodeId, Symbol, record_node, split_id
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, one_line
 from kl_hooks.records.liveness import filter_live
 from kl_hooks.records.prompt_injection import injection_reasons
@@ -489,8 +489,8 @@ def _linked(
     db: Database, scope: Scope, wanted: Collection[str], matches: Sequence[_Match], options: Options
 ) -> tuple[list[_Match], list[CommunitySummary]]:
     """What is linked with the best matches, these first of all; and the communities of it."""
-    ws, own = scope.ws, {_key(match.what): match.score / match.best for match in matches}
-    seeds = {_node(ws, match.what): match.score / match.best for match in matches[:_SEEDS]}
+    own = {_key(match.what): match.score / match.best for match in matches}
+    seeds = {_node(match.what): match.score / match.best for match in matches[:_SEEDS]}
     around = neighborhood(db, seeds, options.hops, scope)
     weights, linked_values = around.weights(seeds), scope.look_up(db, list(around.levels))
     linked = []
@@ -556,11 +556,10 @@ def _within_budget(
     return shown, stated, " and ".join(omitted)
 
 
-def _node(ws: Workspace, what: Chunk | Record | Symbol) -> str:
+def _node(what: Chunk | Record | Symbol) -> str:
     if isinstance(what, Chunk):
         return passage_id(what)
-    prefix = "" if isinstance(what, Symbol) else ws.kinds[what.kind].node
-    return f"{prefix}:{what.id}" if prefix else what.id
+    return record_node(what.id) if isinstance(what, Record) else what.id
 
 
 def _reranked(matches: Sequence[_Match], terms: Collection[str]) -> list[_Match]:

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from kl_hooks.model.kind import COUNT_FIELDS, SEEDED, Field, Kind, Verb, with_proposals
+from kl_hooks.model.kind import (
+    COUNT_FIELDS,
+    SEEDED,
+    VERIFICATION,
+    Field,
+    Kind,
+    Verb,
+    with_proposals,
+)
 
 DECISION: Final = Kind(
     name="decision",
@@ -162,7 +170,6 @@ DECISION: Final = Kind(
             "accepted",
             "Accept a decision: it is in force from now on.",
             of=("proposed",),
-            stamps="decided_at",
             person=True,
         ),
         Verb(
@@ -170,7 +177,6 @@ DECISION: Final = Kind(
             "rejected",
             "Reject a decision.",
             of=("proposed",),
-            stamps="decided_at",
             person=True,
         ),
         Verb(
@@ -178,13 +184,11 @@ DECISION: Final = Kind(
             "deprecated",
             "End a decision that nothing replaces.",
             of=("proposed", "accepted"),
-            stamps="deprecated_at",
             person=True,
         ),
     ),
     section="Decisions",
     budget_category="architecture_context",
-    node="adr",
     proof="ADR",
 )
 
@@ -245,15 +249,7 @@ MEMORY: Final = Kind(
             most=100,
             example="50",
         ),
-        Field(
-            "standing",
-            "choice",
-            "How it fared since.",
-            is_label=True,
-            choices=("active", "verified", "disproven", "deprecated", "superseded"),
-            persons={"verified": "verify", "disproven": "disprove"},
-            ends=("disproven", "deprecated", "superseded"),
-        ),
+        VERIFICATION,
         Field(
             "session",
             "line",
@@ -271,7 +267,7 @@ MEMORY: Final = Kind(
             "Accept it: it becomes a file, and agents are shown it.",
             of=("candidate", "rejected"),
             person=True,
-            reviewer=True,
+            agents=("reviewer",),
         ),
         Verb(
             "reject",
@@ -279,7 +275,7 @@ MEMORY: Final = Kind(
             "Refuse it: the same pattern never comes back.",
             of=("candidate", "approved"),
             person=True,
-            reviewer=True,
+            agents=("reviewer",),
         ),
         Verb(
             "demote",
@@ -526,7 +522,6 @@ FAILURE: Final = Kind(
     summary_field="prevention",
     numbering="hash",
     identity=("approach",),
-    counted="occurred",
     fields=(
         # directives in an observation: an agent's value waits for a person (ADR-0018)
         Field(
@@ -1236,7 +1231,6 @@ SKILL: Final = Kind(
             "ids",
             "Skills that it can't do without.",
             relation="requires",
-            namespace="skill",
             example="pdf-tools",
         ),
         Field(
@@ -1244,21 +1238,18 @@ SKILL: Final = Kind(
             "ids",
             "Skills that it makes better.",
             relation="enhances",
-            namespace="skill",
         ),
         Field(
             "composes",
             "ids",
             "Skills that it is put together of.",
             relation="composes",
-            namespace="skill",
         ),
         Field(
             "succeeds",
             "ids",
             "Skills whose place it takes.",
             relation="succeeds",
-            namespace="skill",
         ),
         Field(
             "least_versions",
@@ -1363,8 +1354,7 @@ PROPOSAL: Final = Kind(
             "Approve it: it may become a skill (adopt), and what it requires is proposed.",
             of=("draft", "proposed", "under_review"),
             person=True,
-            reviewer=True,
-            own=True,
+            agents=("reviewer", "author"),
         ),
         Verb(
             "reject",
@@ -1373,7 +1363,7 @@ PROPOSAL: Final = Kind(
             of=("draft", "proposed", "under_review", "approved"),
             needs=("reason",),
             person=True,
-            reviewer=True,
+            agents=("reviewer",),
         ),
     ),
 )

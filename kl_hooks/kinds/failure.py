@@ -17,6 +17,7 @@ from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.events import (
+    OCCURRED,
     Event,
     OccurrenceCount,
     append_events,
@@ -94,9 +95,7 @@ def _record_again(ws: Workspace, record: Record, raw: Mapping[str, Any], author:
         record = change_record(ws, record, news, by=author)
     if record.status == "mitigated":
         record = apply_verb(ws, record.id, "reopen", by=author)
-    append_events(
-        ws, [Event(FAILURE.counted, record.id, author, {"task": str(raw.get("task_id") or "")})]
-    )
+    append_events(ws, [Event(OCCURRED, record.id, author, {"task": str(raw.get("task_id") or "")})])
     return record
 
 
@@ -112,7 +111,7 @@ def failures_to_share(ws: Workspace) -> list[CommonEvent]:
     clone = next((str(one.body.get("id")) for one in list_events(ws, name="clone")), "")
     return [
         CommonEvent(one.name, one.record, one.session, one.at, {"clone": clone, "number": one.seq})
-        for one in list_events(ws, name=FAILURE.counted)
+        for one in list_events(ws, name=OCCURRED)
     ]
 
 
@@ -120,7 +119,7 @@ def _elsewhere(ws: Workspace) -> dict[str, dict[str, list[str]]]:
     """ID → other clone → when it failed there."""
     moments_by_clone: dict[str, dict[str, list[str]]] = {}
     with ws.store.reading() as db:
-        for event in common_events(ws, db, (FAILURE.counted,)):
+        for event in common_events(ws, db, (OCCURRED,)):
             moments_by_clone.setdefault(event.record, {}).setdefault(
                 str(event.body.get("clone") or ""), []
             ).append(event.at)

@@ -41,15 +41,9 @@ class Field:
     """Bounds of a `number`."""
     relation: str = ""
     """For `ids`: the relation of the Links."""
-    namespace: str = ""
-    """For `ids`: what a bare name is the name of: `skill`; empty: a bare name is a path."""
     example: str = ""
-    persons: Mapping[str, str] = field(default_factory=dict)
-    """Words of a `choice` that only a person may set or withdraw → the command that does so."""
     internal: bool = False
     """True where programs write it, not people: no form and no command has it."""
-    ends: tuple[str, ...] = ()
-    """Words of a `choice` with which a record is no longer live, whatever its status."""
     repeats: str = ""
     """A field whose content it has in another form; a package shows that one alone."""
     pattern: str = ""
@@ -84,12 +78,10 @@ class Verb:
     """Fields that must be given or be there, such as a reason."""
     person: bool = False
     """True where only a person may do it."""
-    reviewer: bool = False
-    """True where a reviewer that the configuration names may do it too."""
-    own: bool = False
-    """True where an agent that the user's configuration trusts may do it to what it made."""
-    stamps: str = ""
-    """A field of type `date` that gets the day on which it is done."""
+    agents: tuple[str, ...] = ()
+    """Agents of the user's configuration that may do what else only a person may: `reviewer`, one
+    that reviews; `author`, one that is trusted, to what it made itself.
+    """
 
 
 @dataclass(frozen=True)
@@ -134,8 +126,6 @@ class Kind:
     identity: tuple[str, ...] = ()
     digits: int = 0
     """Of its numbers; 0: four for serial ones, eight for others."""
-    node: str = ""
-    """The prefix of its node in the graph (`adr`); empty: the record id itself."""
     ttl: Mapping[str, int] = field(default_factory=dict)
     """Authority → days until a record expires; records of other authorities never do."""
     retention: int = 0
@@ -148,10 +138,6 @@ class Kind:
     """
     spellings: Mapping[str, str] = field(default_factory=dict)
     """Other names of its statuses that are read."""
-    counted: str = ""
-    """Name of the Event that is counted for each record of it; empty: nothing is. Its files hold
-    the count as of the last time one was written, in the fields `COUNT_FIELDS`; see
-    `records.events`."""
     nature: str = "directive"
     """`directive`: it instructs its readers, so what an agent writes waits for a person.
     `observation`: it reports what happened, so it is recorded at once, in the name of its author.
@@ -205,6 +191,12 @@ class Kind:
         )
         return next((one for some in starts for one in some if one not in self.live), "")
 
+    def date_field(self, status: str) -> str:
+        """The field for the day on which a record got this status; empty where it has none."""
+        name = STATUS_DATES.get(status, "")
+        has_field = any(field.name == name and field.type == "date" for field in self.fields)
+        return name if has_field else ""
+
     def has_id(self, text: str) -> bool:
         """True if a record of this kind can have this ID."""
         return bool(RECORD_ID.fullmatch(text)) and text.startswith(f"{self.prefix}-")
@@ -221,6 +213,12 @@ PROPOSED: Final = "proposed"
 REJECTED: Final = "rejected"
 SUPERSEDED: Final = "superseded"
 """Statuses that mean the same in every kind that has them."""
+STATUS_DATES: Final[Mapping[str, str]] = {
+    "accepted": "decided_at",
+    "rejected": "decided_at",
+    "deprecated": "deprecated_at",
+}
+"""Status → field that gets the day on which a verb leads there, in a kind that has this field."""
 
 
 def with_proposals(kind: Kind) -> Kind:
@@ -252,7 +250,19 @@ COUNT_FIELDS: Final = (
         "counted", "map", "Clone by clone, how many of its Events that number holds.", internal=True
     ),
 )
-"""Of a kind whose Events are counted: the base count, which travels with the file."""
+"""Of a kind whose occurrences are counted: the count as of the last time the file was written, which
+travels with it; see `records.events`.
+"""
+VERIFICATION: Final = Field(
+    "standing",
+    "choice",
+    "How it fared since.",
+    is_label=True,
+    choices=("active", "verified", "disproven", "deprecated", "superseded"),
+)
+"""Of a kind whose records people verify or disprove: see `records.permissions` and
+`records.liveness`.
+"""
 FIRST_FIELDS: Final = (
     Field("title", "line", "What it is, in one line.", required=True, aliases=("name",)),
     Field("status", "line", "Its status."),

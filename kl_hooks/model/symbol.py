@@ -112,6 +112,11 @@ def full_record_id(name: str) -> str:
     return f"{match[1].upper()}-{int(match[2]):04}" if match else name
 
 
+def record_node(record_id: str) -> str:
+    """Return the ID of a record in the graph: `ADR-0007` → `adr:ADR-0007`; others are their own."""
+    return f"adr:{record_id}" if record_id.startswith("ADR-") else record_id
+
+
 def is_hex(text: str) -> bool:
     """True for 4 to 64 lower-case hexadecimal ASCII digits: a hash or the beginning of one."""
     return _HEX.fullmatch(text) is not None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
+from kl_hooks.model.kind import VERIFICATION
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.symbol import NodeId
@@ -91,7 +92,7 @@ class EditRequest(NamedTuple):
         Parameter(
             "How it fared since.",
             name="standing",
-            choices=MEMORY.by_name["standing"].choices,
+            choices=VERIFICATION.choices,
         ),
     ] = ""
     tags: Annotated[

@@ -25,7 +25,7 @@ from kl_hooks.evidence.trust import observation, stance
 from kl_hooks.model.claim import DOUBTFUL, REFUTED, Claim, Observation
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import Evidence
-from kl_hooks.model.symbol import RECORD_ID, full_record_id, is_hex, split_id
+from kl_hooks.model.symbol import RECORD_ID, full_record_id, is_hex, record_node, split_id
 from kl_hooks.model.text import name_list, one_line
 from kl_hooks.proof.claim_basis import DiskFiles
 from kl_hooks.proof.freshness import assess
@@ -72,7 +72,7 @@ def record_claim(
             place="--support",
             hint="Each case of a parametrized test is one: cite those that matter.",
         )
-    subject = about or (_node(ws, refs[0]) if refs else "")
+    subject = about or (_node(refs[0]) if refs else "")
     until = parse_expiry(expires, ws.clock.now()) if expires is not None else None
     disk = DiskFiles(ws)
     anchors, tests = disk.anchors(subject, text), disk.cited_tests(refs)
@@ -388,16 +388,13 @@ def _both_ids(ws: Workspace, about: str) -> set[str]:
     """
     prefix, name = split_id(about)
     bare = full_record_id(name if prefix or ":" not in name else name.partition(":")[2])
-    return {about, bare, _node(ws, bare)} if RECORD_ID.fullmatch(bare) else {about}
+    return {about, bare, _node(bare)} if RECORD_ID.fullmatch(bare) else {about}
 
 
-def _node(ws: Workspace, ref: str) -> str:
+def _node(ref: str) -> str:
     if ref.startswith("test:"):
         return ref
-    if is_hex(ref):
-        return f"commit:{ref}"
-    kind = next((one for one in ws.kinds.values() if ref.startswith(f"{one.prefix}-")), None)
-    return f"{kind.node}:{ref}" if kind and kind.node else ref
+    return f"commit:{ref}" if is_hex(ref) else record_node(ref)
 
 
 class LatestResult(NamedTuple):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.model.symbol import RECORD_ID, full_record_id
+from kl_hooks.records.liveness import verification_status
 from kl_hooks.records.query import get_records
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def ended_words(kind: Kind, record: Record) -> str:
     """In words how a record has ended: `superseded by ADR-0007`; empty: it has not."""
     values = [
         record.status,
-        *(record.text(field.name) for field in kind.all_fields if field.ends),
+        verification_status(kind, record),
         *["archived"][: record.archived],
     ]
     word = next((value for value in values if value in _ENDED), "")

@@ -19,7 +19,7 @@ from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record, Value
 from kl_hooks.model.text import safe_text
 from kl_hooks.records.repository import identity_digest
-from kl_hooks.records.validate import node_in, validate
+from kl_hooks.records.validate import node_in, takes_titles, validate
 from kl_hooks.store.files import MAX_BYTES
 
 _FENCE: Final = re.compile(r"---[ \t]*")
@@ -668,14 +668,14 @@ def _listed(text: str) -> str | list[str]:
     )
 
 
-def _joined(field: Field, value: Value) -> str:
+def _joined(kind: Kind, field: Field, value: Value) -> str:
     """Return a value as the text that the format allows in `metadata`."""
     if not isinstance(value, tuple):
         return str(value)
     # names alone, as people write them
     bare = [
         one.partition(":")[2]
-        if field.namespace and node_in(field.namespace, one.partition(":")[2]) == one
+        if takes_titles(kind, field) and node_in(kind.name, one.partition(":")[2]) == one
         else one
         for one in value
     ]
@@ -710,7 +710,7 @@ def _change_skill(kind: Kind, text: str, values: Mapping[str, Value | None]) -> 
         key = "version" if field.name == "version" else f"{_OUR_KEY}{field.name.replace('_', '-')}"
         ours.pop(key, None)
         if value is not None:
-            ours[key] = _joined(field, value)
+            ours[key] = _joined(kind, field, value)
     if ours != written:
         changed["metadata"] = ours or None
     for key, value in changed.items():

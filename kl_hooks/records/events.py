@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso
 from kl_hooks.model.canonical import canonical
+from kl_hooks.model.kind import COUNT_FIELDS
 from kl_hooks.model.record import Record
 from kl_hooks.records.repository import StoredRecord, records_in_rows, select_rows
 from kl_hooks.store.database import chunks, placeholders
@@ -60,6 +61,15 @@ class OccurrenceCount(NamedTuple):
     """Events of this clone."""
     new: int
     """Those of them that the file does not include yet."""
+
+
+OCCURRED: Final = "occurred"
+"""Name of the Event that is counted."""
+
+
+def is_counted(kind: Kind) -> bool:
+    """Return whether it is counted how often what a record of this kind describes occurred."""
+    return COUNT_FIELDS[0] in kind.fields
 
 
 def append_events(ws: Workspace, events: Iterable[Event]) -> None:
@@ -253,8 +263,8 @@ def _occurrence_counts(
             f"SELECT record, name, at FROM record_event WHERE record IN ({placeholders(batch)}) AND"
             " name IN (?, ?)"
         )
-        for identifier, name, at in db.rows(sql, [*batch, kind.counted, "created"]):
-            if name == kind.counted:
+        for identifier, name, at in db.rows(sql, [*batch, OCCURRED, "created"]):
+            if name == OCCURRED:
                 moments[identifier].append(at)
             else:
                 created.add(identifier)

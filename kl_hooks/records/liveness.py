@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
+from kl_hooks.model.kind import VERIFICATION
 from kl_hooks.model.record import Record, untitled_path
 from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.records.query import RecordFilter, get_records
@@ -200,6 +201,14 @@ def _with_reasons(ws: Workspace, records: Sequence[Record]) -> list[tuple[Record
     return [(record, reasons.get(record.id, "")) for record in records]
 
 
+ENDED_VERIFICATIONS: Final = ("disproven", "deprecated", "superseded")
+
+
+def verification_status(kind: Kind, record: Record) -> str:
+    """Return how a record fared since it was made; empty for a kind whose records are not verified."""
+    return record.text(VERIFICATION.name) if VERIFICATION in kind.fields else ""
+
+
 def _not_in_force_reason(ws: Workspace, record: Record) -> str:
     kind = ws.kinds[record.kind]
     if record.broken:
@@ -210,9 +219,8 @@ def _not_in_force_reason(ws: Workspace, record: Record) -> str:
         return "expired"
     if record.status not in kind.live:
         return record.status
-    for field in kind.all_fields:
-        if field.ends and record.text(field.name) in field.ends:
-            return record.text(field.name)
+    if (verification := verification_status(kind, record)) in ENDED_VERIFICATIONS:
+        return verification
     later = get_records(ws, record.many("superseded_by"))
     # A successor that is only proposed ends nothing yet.
     return "superseded" if any(one.status in ws.kinds[one.kind].live for one in later) else ""
@@ -224,7 +232,10 @@ def _not_accepted_reason(ws: Workspace, record: Record) -> str:
     Where only a person, or a reviewer, can give its status, the status itself is the acceptance.
     """
     kind = ws.kinds[record.kind]
-    gated = any(verb.person and verb.to == record.status and verb.reviewer for verb in kind.verbs)
+    gated = any(
+        verb.person and verb.to == record.status and "reviewer" in verb.agents
+        for verb in kind.verbs
+    )
     unvouched = record.authority == "agent" or _is_unvouched(kind, record)
     if kind.nature == "directive" and unvouched and not gated:
         return "not accepted"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.actors import agent
-from kl_hooks.model.kind import AUTHORITIES, REJECTED, Kind, Verb
+from kl_hooks.model.kind import AUTHORITIES, REJECTED, VERIFICATION, Kind, Verb
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import list_events
 from kl_hooks.records.validate import validate
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 PROGRAMS: Final = ("seed", "mine", "upkeep", "kl decision discover")
 # Fields that an agent neither sets nor removes.
 _PERSONS_FIELDS: Final = ("status", "authority", "supersedes", "superseded_by")
+VERIFICATION_COMMANDS: Final[Mapping[str, str]] = {"verified": "verify", "disproven": "disprove"}
+"""Verification status that only a person may set or withdraw → the command that does so."""
 
 
 class Ruling(NamedTuple):
@@ -108,18 +110,23 @@ def rule_on_change(
     by a field.
     """
     values = dict(raw)
-    for_reviewers = {command for field in kind.all_fields for command in field.persons.values()}
-    for_reviewers |= {verb.name for verb in kind.verbs if verb.reviewer}
+    for_reviewers = {verb.name for verb in kind.verbs if "reviewer" in verb.agents}
+    if VERIFICATION in kind.fields:
+        for_reviewers.update(VERIFICATION_COMMANDS.values())
     if not agent_writer or (
         agent_writer.removeprefix("agent:") in ws.settings.reviewers and verb_name in for_reviewers
     ):
         return Ruling(values, None)
     verb = next((one for one in kind.verbs if one.name == verb_name), None)
-    if verb is not None and verb.own and _is_trusted_author(ws, record, agent_writer):
+    if (
+        verb is not None
+        and "author" in verb.agents
+        and _is_trusted_author(ws, record, agent_writer)
+    ):
         return Ruling(values, None)
     if verb is not None and verb.person:
         raise _for_people_only(kind, record, verb_name, agent_writer)
-    by_verb = ("status", verb.stamps) if verb else ()
+    by_verb = ("status", kind.date_field(verb.to)) if verb else ()
     own_values = {name: value for name, value in values.items() if name not in by_verb}
     if kind.nature == "observation":
         if verb_name == "edit":
@@ -181,15 +188,13 @@ def _refuse_persons_values(kind: Kind, record: Record, raw: Mapping[str, Any]) -
                 place=record.id,
                 hint=f"See: kl {kind.name} -h",
             )
-    for field in kind.all_fields:
-        before, after = record.text(field.name), str(values.get(field.name, ""))
+    if VERIFICATION in kind.fields and VERIFICATION.name in {*values, *cleared}:
+        before, after = record.text(VERIFICATION.name), str(values.get(VERIFICATION.name, ""))
         for word in (after, before):
-            if (
-                word in field.persons
-                and before != after
-                and (field.name in values or field.name in cleared)
-            ):
-                hint = f"Ask a person to run: kl {kind.name} {field.persons[word]} {record.id}"
+            if word in VERIFICATION_COMMANDS and before != after:
+                hint = (
+                    f"Ask a person to run: kl {kind.name} {VERIFICATION_COMMANDS[word]} {record.id}"
+                )
                 raise UsageProblem(
                     f"{word} is for people to set or clear.", place=record.id, hint=hint
                 )
@@ -206,11 +211,9 @@ def _rule_on_observation(
         for name in values
         if name in kind.by_name and kind.by_name[name].directive
     }
-    if verb is not None and verb.needs and directive & set(verb.needs):
-        return Ruling(
-            {},
-            {name: value for name, value in values.items() if name not in ("status", verb.stamps)},
-        )
+    if verb is not None and directive & set(verb.needs):
+        by_verb = ("status", kind.date_field(verb.to))
+        return Ruling({}, {name: value for name, value in values.items() if name not in by_verb})
     if verb_name == "edit" and record.authority == "human":
         return Ruling({}, values)
     allowed = {name: value for name, value in values.items() if name not in directive}

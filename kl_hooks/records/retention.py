@@ -14,7 +14,7 @@ from kl_hooks.model.kind import REJECTED
 from kl_hooks.model.lifecycle import Change
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import counted
-from kl_hooks.records.events import Event, insert_events, occurrence_counts
+from kl_hooks.records.events import Event, insert_events, is_counted, occurrence_counts
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.repository import FileChanges, expiry_moment, write_row
 from kl_hooks.records.write import change_record
@@ -110,7 +110,7 @@ def _new_counts(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     yet.
     """
     changes = []
-    for kind in (one for one in ws.kinds.values() if one.counted):
+    for kind in (one for one in ws.kinds.values() if is_counted(one)):
         records = [
             one
             for one in list_records(ws, RecordFilter((kind.name,)))

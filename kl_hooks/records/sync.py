@@ -18,7 +18,7 @@ from kl_hooks.index import index
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
-from kl_hooks.model.symbol import Link, NodeText
+from kl_hooks.model.symbol import Link, NodeText, record_node
 from kl_hooks.records.redaction import redact_problem, redact_record, redact_text
 from kl_hooks.records.repository import (
     StoredRecord,
@@ -329,26 +329,20 @@ def _record_node(kind: Kind, record: Record) -> str:
         from kl_hooks.records.document import skill_node
 
         return skill_node(record.title)
-    identifier = record.id
-    return f"{kind.node}:{identifier}" if kind.node else identifier
+    return record_node(record.id)
 
 
-def _record_links(kind: Kind, record: Record, prefixes: dict[str, str]) -> Iterator[Link]:
-    """Yield a Link for each ID in its `ids` fields. `prefixes`: prefix of record IDs → prefix of
-    their nodes.
-    """
+def _record_links(kind: Kind, record: Record) -> Iterator[Link]:
+    """Yield a Link for each ID in its `ids` fields."""
     source, owner = _record_node(kind, record), _owner(record)
     for field in kind.all_fields:
         if field.type != "ids" or (record.archived and field.relation == "adr_governs"):
             continue  # an archived decision governs nothing
         for target_id in record.many(field.name):
             try:
-                target = node_id(target_id)
+                target = record_node(node_id(target_id))
             except InvalidValue:
                 continue  # written before IDs were validated
-            prefix = prefixes.get(target.partition("-")[0])
-            if prefix and ":" not in target:
-                target = f"{prefix}:{target}"
             line = record.lines.get(field.name, 0)
             yield Link(source, field.relation or field.name, target, owner, line, "record")
 
@@ -369,10 +363,9 @@ def _index_records(
     ws: Workspace, db: Database, records: Sequence[Record], removed: Sequence[str]
 ) -> None:
     """Replace links and words of these records, and remove those of these owners."""
-    nodes = {one.prefix: one.node for one in ws.kinds.values()}
     none: dict[str, list[Any]] = {owner: [] for owner in removed}
     links.replace_many(
-        db, none | {_owner(r): list(_record_links(ws.kinds[r.kind], r, nodes)) for r in records}
+        db, none | {_owner(r): list(_record_links(ws.kinds[r.kind], r)) for r in records}
     )
     index.replace_many(
         db, none | {_owner(r): [_search_document(ws.kinds[r.kind], r)] for r in records}
@@ -493,7 +486,6 @@ def _resolve_links(
     The links of an authored file are stored with those of its record's fields, under one owner;
     files in `read` were just written without them.
     """
-    prefixes = {one.prefix: one.node for one in ws.kinds.values()}
     batch: dict[str, list[Link]] = {path: [] for path in removed}
     linking = db.rows(
         "SELECT path, authored, node, links, leads FROM page WHERE links <> '[]' OR leads <> '[]'"
@@ -517,7 +509,7 @@ def _resolve_links(
         if authored:
             records = [read[path]] if path in read else records_in_files(db, "path = ?", (path,))
             batch[path] += [
-                link for one in records for link in _record_links(ws.kinds[one.kind], one, prefixes)
+                link for one in records for link in _record_links(ws.kinds[one.kind], one)
             ]
     if batch:
         links.replace_many(db, batch)

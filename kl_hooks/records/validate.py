@@ -68,11 +68,7 @@ def validate(
                 )
             continue
         try:
-            value = (
-                _status(kind, raw_value)
-                if field.name == "status"
-                else _PARSERS[field.type](field, raw_value)
-            )
+            value = _valid_value(kind, field, raw_value)
         except InvalidValue as wrong:
             problems.append(Problem(*locate(name), f"{_quoted(field)} {wrong.reason}", wrong.hint))
             continue
@@ -83,6 +79,21 @@ def validate(
                 Problem(*locate(name), f"{_quoted(field)} is empty.", field.description)
             )
     return values, problems
+
+
+def _valid_value(kind: Kind, field: Field, raw_value: Any) -> Value:
+    if field.name == "status":
+        return _status(kind, raw_value)
+    if takes_titles(kind, field):
+        raw_value = [node_in(kind.name, name) for name in _id_texts(field, raw_value)]
+    return _PARSERS[field.type](field, raw_value)
+
+
+def takes_titles(kind: Kind, field: Field) -> bool:
+    """Return whether a bare name in this field is the title of a record of the same kind, and no
+    path: in folders that other programs read, a record is known by its title.
+    """
+    return bool(kind.folders) and field.type == "ids" and field in kind.fields
 
 
 def has_field(kind: Kind, name: str) -> bool:
@@ -236,13 +247,15 @@ def _ids(field: Field, raw_value: Any) -> tuple[str, ...]:
     """IDs, each once, spelled as given: `file:src/a.py`, a path, `ADR-0007`. One text is split at
     its commas.
     """
-    raw_value = raw_value.split(",") if isinstance(raw_value, str) else raw_value
-    ids = _split_unique(_lines(field, raw_value))
-    if field.namespace:
-        ids = _split_unique(node_in(field.namespace, identifier) for identifier in ids)
+    ids = _id_texts(field, raw_value)
     for identifier in ids:
         node_id(identifier)
     return ids
+
+
+def _id_texts(field: Field, raw_value: Any) -> tuple[str, ...]:
+    texts = raw_value.split(",") if isinstance(raw_value, str) else raw_value
+    return _split_unique(_lines(field, texts))
 
 
 def node_in(namespace: str, name: str) -> str:

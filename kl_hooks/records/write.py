@@ -16,14 +16,17 @@ from kl_hooks.model.canonical import canonical
 from kl_hooks.model.kind import REJECTED, SUPERSEDED, Kind
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record, Value
+from kl_hooks.model.symbol import record_node
 from kl_hooks.model.text import one_line, slug
 from kl_hooks.records.document import SKILL_NAME, change_fields, render_document
 from kl_hooks.records.events import (
     CONTENT,
+    OCCURRED,
     Event,
     append_events,
     counted_fields,
     insert_events,
+    is_counted,
     list_events,
     stored_events,
 )
@@ -155,8 +158,8 @@ def create_records(
         for n in sorted(range(len(raws)), key=lambda n: not ids[n]):
             values = _with_defaults(ws, kind, found[n], endless=raws[n].get("expires", "") is None)
             record = Record(kind.name, new_ids.take(values, ids[n]), values, redact(bodies[n]))
-            if kind.counted:
-                insert_events(db, [Event(kind.counted, record.id, by)], iso(ws.clock.now()))
+            if is_counted(kind):
+                insert_events(db, [Event(OCCURRED, record.id, by)], iso(ws.clock.now()))
                 record = record.with_values(
                     **counted_fields(db, kind, record, ws.clock.now(), values, new=True)
                 )
@@ -232,7 +235,7 @@ def change_record(
         db.transaction(),
     ):
         record = _as_stored_now(db, record, how)
-        if kind.counted and record.path:
+        if is_counted(kind) and record.path:
             changes |= counted_fields(db, kind, record, ws.clock.now(), values)
         after = record.with_values(**changes)
         # Checked again as a whole: the row may have changed since the caller read it.
@@ -514,8 +517,8 @@ def apply_verb(
                 place=record.id,
                 hint=f"Give it: --{name.replace('_', '-')} …",
             )
-    if one.stamps and one.stamps not in given:
-        given[one.stamps] = _today(ws)
+    if date_field := kind.date_field(one.to):
+        given.setdefault(date_field, _today(ws))
     if one.person and one.to in kind.live and record.status == kind.proposal:
         given["authority"] = "human"  # whoever accepts a record answers for it from then on
     _refuse_cycle(ws, record, one.to)
@@ -597,7 +600,7 @@ def merge_records(
     note = {"from": first.id, "to": second.id}
     if changes:
         second = change_record(ws, second, changes, how="merge", by=by, note=note)
-    moved, spelled = [], {first.id, f"adr:{first.id}"}
+    moved, spelled = [], {first.id, record_node(first.id)}
     for other in _naming(ws, first):
         if other.id not in (first.id, second.id) and not other.broken:
             fields = [
@@ -629,13 +632,8 @@ def _naming(ws: Workspace, record: Record) -> list[Record]:
     from kl_hooks.records.sync import sync
 
     sync(ws)
-    prefix = ws.kinds[record.kind].node
     with ws.store.reading("graph") as db:
-        found = (
-            links.incoming(db, f"{prefix}:{record.id}" if prefix else record.id)
-            if db is not None
-            else []
-        )
+        found = links.incoming(db, record_node(record.id)) if db is not None else []
     return get_records(
         ws, sorted({one.source.removeprefix("adr:") for one in found if one.method == "record"})
     )

@@ -24,7 +24,6 @@ FILED = Kind(
         Field("governs", "ids", "What it rules.", relation="adr_governs"),
     ),
     (Verb("accept", "accepted", "It holds.", of=("proposed",)),),
-    node="adr",
     proof="ADR",
 )
 STORED = Kind(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.hookspecs import Staleness, hookimpl
-from kl_hooks.model.kind import Field, Verb
+from kl_hooks.model.kind import VERIFICATION, Field, Verb
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import Link
 from kl_hooks.records.liveness import (
@@ -402,18 +402,22 @@ def test_a_field_may_end_a_record_and_a_reviewers_verb_is_an_acceptance(
 ) -> None:
     author(repo, more="authority: agent\n")
     (record,) = list_records(ws, RecordFilter(("ruling",)))
-    fields = (*FILED.fields, Field("state", "line", "Whether it held.", ends=("disproven",)))
-    verbs = (*FILED.verbs, Verb("review", "accepted", "It holds.", person=True, reviewer=True))
+    fields = (*FILED.fields, VERIFICATION, Field("note", "line", "A remark."))
+    verbs = (
+        *FILED.verbs,
+        Verb("review", "accepted", "It holds.", person=True, agents=("reviewer",)),
+    )
     known = {**ws.kinds, "ruling": replace(FILED, fields=fields, nature="directive")}
     monkeypatch.setattr(Workspace, "kinds", property(lambda self: known))
-    assert not_live_reason(ws, record.with_values(authority="human", state="good")) == ""
+    assert not_live_reason(ws, record.with_values(authority="human", standing="active")) == ""
     assert (
-        not_live_reason(ws, record.with_values(authority="human", state="disproven")) == "disproven"
+        not_live_reason(ws, record.with_values(authority="human", standing="disproven"))
+        == "disproven"
     )
     assert not_live_reason(ws, record) == "not accepted"
     known["ruling"] = replace(known["ruling"], verbs=verbs)
     assert not_live_reason(ws, record) == "", "only a reviewer gives this status"
-    assert not_live_reason(ws, record.with_values(state=IGNORE)) == "quarantined", (
+    assert not_live_reason(ws, record.with_values(note=IGNORE)) == "quarantined", (
         "each text is looked at"
     )
 

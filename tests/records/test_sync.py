@@ -160,7 +160,7 @@ def test_links_are_there_while_the_file_has_them(repo: Checkout, ws: Workspace) 
             ]
 
     path = author(repo)
-    assert governing() == [f"adr:RUL-0001 adr_governs {FOLDER}/RUL-0001.md:5"]
+    assert governing() == [f"RUL-0001 adr_governs {FOLDER}/RUL-0001.md:5"]
     path.write_text(path.read_text().replace("governs: [src/a.py]\n", ""))
     assert governing() == []
 

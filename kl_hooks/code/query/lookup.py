@@ -16,7 +16,7 @@ from kl_hooks.code.plugin import HEADS
 from kl_hooks.errors import UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.index.index import hits_by_id
-from kl_hooks.model.symbol import RECORD_ID, FilePath, Symbol, last_name, split_id
+from kl_hooks.model.symbol import RECORD_ID, FilePath, Symbol, last_name, record_node, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Rows, chunks, placeholders
 
@@ -215,7 +215,7 @@ def record_or_page(graph: Graph, text: str) -> Symbol | None:
     if RECORD_ID.fullmatch(name.upper()):
         text = name = name.upper()
     for identifier in dict.fromkeys(
-        (f"adr:{name}", text, f"file:{text.strip('/')}", *_pages(graph, text))
+        (record_node(name), text, f"file:{text.strip('/')}", *_pages(graph, text))
     ):
         out, into = links.outgoing(graph.db, identifier), links.incoming(graph.db, identifier)
         if identifier.startswith("adr:"):

@@ -40,7 +40,8 @@ from kl_hooks.records.events import (
     rank_by_sessions,
     stored_records,
 )
-from kl_hooks.records.liveness import quarantine_reasons
+from kl_hooks.records.liveness import ENDED_VERIFICATIONS, quarantine_reasons
+from kl_hooks.records.permissions import VERIFICATION_COMMANDS
 from kl_hooks.records.query import RecordFilter, get_record, get_records, list_records
 from kl_hooks.records.repository import FileChanges
 from kl_hooks.records.sync import sync
@@ -533,7 +534,7 @@ class Reviewer:
 
     def record_check(self, ws: Workspace, record: Record, verdict: str, reason: str = "") -> Record:
         """Record that a memory was checked: it is `verified` or `disproven`, and why."""
-        verb = {VERIFIED: "verify", DISPROVEN: "disprove"}[verdict]
+        verb = VERIFICATION_COMMANDS[verdict]
         checked = change_record(
             ws, record, {"standing": verdict, "reason": reason or None}, how=verb, by=self.name
         )
@@ -659,7 +660,7 @@ def _refusal(ws: Workspace, record: Record, decision: Decision, reviewer: Review
     if decision.do == "approve" and reasons and not reviewer.person:
         return f"only a person may approve it: {'; '.join(reasons)}."
     verification = record.text("standing")
-    if decision.do == "approve" and verification in MEMORY.by_name["standing"].ends:
+    if decision.do == "approve" and verification in ENDED_VERIFICATIONS:
         # approving is no answer to the reason why
         why = f" ({record.text('reason')})" if record.text("reason") else ""
         verify = f"If it is so after all: kl memory verify {record.id}"
