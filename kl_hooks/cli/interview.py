@@ -36,6 +36,7 @@ from kl_hooks.kinds.interview import (
 )
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import safe_text
+from kl_hooks.operations.file_access import require_shown_files
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.write import create_record
 from kl_hooks.store.files import read_small
@@ -264,6 +265,7 @@ def _answers_from_file(collected: _Answers, path: str) -> None:
     """Record the answers in a YAML file: question → answer. Every mistake is reported before
     anything is written.
     """
+    require_shown_files(collected.ws, command_access(), [Path(path)])
     data = read_small(Path(path))
     if data is None:
         raise UsageProblem("there is no such file.", place=path)

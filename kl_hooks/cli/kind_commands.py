@@ -31,7 +31,7 @@ from kl_hooks.cli.record_output import (
     warn_of_omitted,
     warn_of_proposals,
 )
-from kl_hooks.cli.request_options import answer, operation_command
+from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import agent as agent_of
 from kl_hooks.model.kind import Kind, Verb
@@ -77,13 +77,19 @@ def _new(kind: Kind) -> click.Command:
     operation = create._replace(
         request=request, own_fields=(*_TITLE, *_options(create.own_fields), _EDITOR)
     )
-    command = operation_command(operation)(print_written)
+    return name_options(operation_command(operation)(print_written), has_editor=True)
+
+
+def name_options(command: click.Command, *, has_editor: bool = False) -> click.Command:
+    """Let each problem about a missing field name the option of the command that sets it; return the
+    command. `has_editor`: it has `--edit` too.
+    """
     call = command.callback
 
-    def callback(**values: Any) -> None:
+    def callback(**values: Any) -> Any:
         assert call is not None
-        with _naming_options(has_editor=True):
-            call(**values)
+        with _naming_options(has_editor=has_editor):
+            return call(**values)
 
     command.callback = callback
     return command
@@ -200,14 +206,6 @@ def _naming_options(*, has_editor: bool) -> Iterator[None]:
             hint = f"{problem.hint} Give {option}{', or --edit' if has_editor else ''}.".strip()
             problems.append(problem._replace(hint=hint) if option else problem)
         raise Problems(problems) from None
-
-
-def make_record(kind: Kind, raw: dict[str, Any], *, agent: bool, shape: str) -> None:
-    """Make a record of what was given, and print where it is."""
-    initialized_workspace()
-    request = changes.CreateRequest.of(by_agent=agent, **raw)
-    with _naming_options(has_editor=False):
-        answer(changes.create(kind), request, shape, print_written)
 
 
 def _edit_file(kind: Kind, identifier: str) -> None:

@@ -575,10 +575,12 @@ class NewMemories(NamedTuple):
         return {"new": list(self.new), "reinforced": list(self.reinforced)}
 
 
-def _mine(ws: Workspace, request: MineRequest, _access: Access) -> NewMemories:
+def _mine(ws: Workspace, request: MineRequest, access: Access) -> NewMemories:
     from kl_hooks.kinds.memory.add import MiningResult, mine_receipts, mine_transcripts
+    from kl_hooks.operations.file_access import require_shown_files
 
     require_initialized(ws)
+    require_shown_files(ws, access, map(Path, request.transcripts))
     note = ""
     if request.is_unasked and not ws.settings.memory_auto_extract:
         # an agent hook calls this unasked, so the setting decides; no error, since nobody called

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import agent, session
+from kl_hooks.kinds.catalog import TASK
 from kl_hooks.kinds.task import (
     Completed,
     Plan,
@@ -17,7 +19,11 @@ from kl_hooks.kinds.task import (
     valid_tokens,
 )
 from kl_hooks.model.parameter import Parameter
+from kl_hooks.model.problem import Problem, Problems
+from kl_hooks.operations.file_access import require_shown_files
 from kl_hooks.operations.operation import Operation
+from kl_hooks.operations.record_changes import CreateRequest, create
+from kl_hooks.operations.written import Written
 from kl_hooks.records.query import get_record
 from kl_hooks.workspace import require_initialized
 
@@ -27,6 +33,76 @@ if TYPE_CHECKING:
 
 _FILE: Final = Parameter(
     "Of the agents of this YAML file instead.", name="from", metavar="FILE", is_personal=True
+)
+
+
+_CREATE: Final = create(TASK)
+
+
+class NewRequest(NamedTuple):
+    """A task."""
+
+    title: Annotated[str, Parameter("", argument="[TITLE]")] = ""
+    title_option: Annotated[
+        str, Parameter("What it is, in one line; or give it as TITLE.", name="title")
+    ] = ""
+    requires: Annotated[
+        tuple[str, ...],
+        Parameter("artifact:NAME, file:PATH or symbol:NAME. May be repeated.", metavar="TOKEN"),
+    ] = ()
+    produces: Annotated[
+        tuple[str, ...],
+        Parameter("What is there once it is done. May be repeated.", metavar="TOKEN"),
+    ] = ()
+    task_type: Annotated[
+        str,
+        Parameter(
+            "The type of work, which selects its gate: feature, docs …",
+            name="type",
+            aliases=("task_type",),
+        ),
+    ] = ""
+    complexity: Annotated[
+        int | None, Parameter("How much there is to it, 1 to 10.", bounds=(1, 10))
+    ] = None
+    assignee: Annotated[str, Parameter("Who does it.")] = ""
+    objective: Annotated[str, Parameter("The objective it serves.", metavar="ID")] = ""
+    feature_id: Annotated[
+        str, Parameter("The feature it belongs to.", name="feature", metavar="ID")
+    ] = ""
+    about: Annotated[
+        tuple[str, ...],
+        Parameter("The files and symbols it is about. May be repeated.", metavar="PATH_OR_ID"),
+    ] = ()
+    description: Annotated[str, Parameter("What to do.")] = ""
+    is_by_agent: Annotated[bool, Parameter("An agent makes it.", name="agent")] = False
+
+
+def _new(ws: Workspace, request: NewRequest, access: Access) -> Written:
+    values = request._asdict()
+    title, is_by_agent = (
+        values.pop("title") or values.pop("title_option"),
+        values.pop("is_by_agent"),
+    )
+    wrong = valid_tokens([*request.requires, *request.produces])[1]
+    if wrong:
+        raise Problems([Problem("kl task new", 0, 0, f"{error}.") for error in wrong])
+    fields = {name: value for name, value in values.items() if value not in ("", None)}
+    asked = CreateRequest.of(by_agent=is_by_agent, title=title, **fields)
+    change: Written = _CREATE.run(ws, asked, access)
+    return change
+
+
+NEW: Final = Operation(
+    "task new",
+    "Make a task. What tasks require and produce gives their order: kl task plan.",
+    NewRequest,
+    _new,
+    _CREATE.to_dict,
+    _CREATE.schema,
+    'kl task new "Write the lexer" --requires artifact:grammar --produces file:src/lexer.py',
+    is_tool=False,
+    writes=True,
 )
 
 
@@ -50,7 +126,10 @@ class ShownPlan(NamedTuple):
 
 
 def _works(ws: Workspace, file: str, access: Access) -> Works:
-    """The works of a file, or of the tasks on record that may be shown."""
+    """The works of a file, or of the tasks on record that may be shown. UsageProblem for a file that
+    is hidden from whoever asks.
+    """
+    require_shown_files(ws, access, [Path(file)] if file else [])
     return Works.load(ws, file or None, access.records)
 
 
@@ -208,4 +287,4 @@ FULFIL: Final = Operation(
     writes=True,
 )
 
-OPERATIONS: Final = (PLAN, ELIGIBLE, FULFIL)
+OPERATIONS: Final = (NEW, PLAN, ELIGIBLE, FULFIL)

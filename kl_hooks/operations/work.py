@@ -1,18 +1,21 @@
-"""Operations of work: what the next turn starts from, how far objectives are, how tasks like one ended,
-what a role must do.
+"""Operations of work: turns and what the next one starts from, objectives and how far they are, what a
+role must do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import session
-from kl_hooks.kinds.catalog import OBJECTIVE, OUTCOME, ROLE, TURN
+from kl_hooks.kinds.catalog import OBJECTIVE, ROLE, TURN
 from kl_hooks.kinds.gate import find_role
 from kl_hooks.kinds.objective import (
     Progress,
+    add_turn,
     is_rejected,
     last_turns,
     link_task,
@@ -22,21 +25,122 @@ from kl_hooks.kinds.objective import (
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import suggest_spelling
-from kl_hooks.operations.operation import TOP, Listing, Operation
-from kl_hooks.records.query import (
-    NO_LIMIT,
-    RecordFilter,
-    get_record,
-    list_records,
-    record_now,
-    search_records,
-)
+from kl_hooks.operations.operation import Operation
+from kl_hooks.operations.record_changes import CreateRequest, create, written, written_to_dict
+from kl_hooks.operations.written import Written
+from kl_hooks.records.permissions import sign_record
+from kl_hooks.records.query import RecordFilter, get_record, list_records, record_now
 from kl_hooks.records.sync import sync_notes
 from kl_hooks.workspace import require_initialized
 
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
     from kl_hooks.workspace import Workspace
+
+
+_AMOUNT: Final = (0, 1_000_000)
+_PERCENT: Final = (0, 100)
+
+
+class TurnRequest(NamedTuple):
+    """What a turn achieved."""
+
+    feature_id: Annotated[
+        str,
+        Parameter("The feature it worked on.", name="feature", metavar="ID", is_option=True),
+    ]
+    task_id: Annotated[str, Parameter("The task it worked on.", name="task")] = ""
+    player_summary: Annotated[str, Parameter("What was done.", name="summary")] = ""
+    player_decision: Annotated[
+        str,
+        Parameter("What the player ended with: implemented, blocked …", name="decision"),
+    ] = ""
+    coach_decision: Annotated[
+        str,
+        Parameter(
+            "The result of the review.",
+            name="review",
+            choices=("approved", "rejected", "pending"),
+        ),
+    ] = ""
+    coach_feedback: Annotated[str, Parameter("What the review asks for.", name="feedback")] = ""
+    mode: Annotated[str, Parameter("How it was worked: fresh_start, continuing_work, tdd …")] = ""
+    blockers_found: Annotated[
+        tuple[str, ...], Parameter("An obstacle. May be repeated.", name="blocker")
+    ] = ()
+    criteria: Annotated[
+        tuple[str, ...],
+        Parameter(
+            "An acceptance criterion. May be repeated.", name="criterion", metavar="TEXT=STATE"
+        ),
+    ] = ()
+    files_modified: Annotated[
+        tuple[str, ...],
+        Parameter("A file it changed. May be repeated.", name="file", metavar="PATH"),
+    ] = ()
+    tests_passed: Annotated[
+        int | None,
+        Parameter("Tests that passed at its end.", bounds=_AMOUNT, aliases=("passed",)),
+    ] = None
+    tests_failed: Annotated[
+        int | None,
+        Parameter("Tests that failed at its end.", bounds=_AMOUNT, aliases=("failed",)),
+    ] = None
+    coverage: Annotated[int | None, Parameter("Coverage at its end, percent.", bounds=_PERCENT)] = (
+        None
+    )
+    arch_score: Annotated[
+        int | None, Parameter("Score of the architecture review.", bounds=_PERCENT)
+    ] = None
+    lessons_from_turn: Annotated[str, Parameter("What was learned.", name="lessons")] = ""
+    what_to_try_next: Annotated[
+        str, Parameter("Where the next round should start.", name="next")
+    ] = ""
+    progress_summary: Annotated[str, Parameter("How far the task is.", name="progress")] = ""
+    started_at: Annotated[
+        str, Parameter("When it was begun.", name="started", metavar="MOMENT")
+    ] = ""
+    duration_seconds: Annotated[
+        int | None, Parameter("How long it took.", name="seconds", bounds=_AMOUNT)
+    ] = None
+
+
+def _add_turn(ws: Workspace, request: TurnRequest, access: Access) -> Written:
+    require_initialized(ws)
+    values = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in request._asdict().items()
+        if value not in ("", None, ())
+    }
+    for name in ("feature_id", "task_id", "criteria"):
+        values.pop(name, None)
+    if request.criteria:
+        values["acceptance_criteria_status"] = _states_of(request.criteria)
+    author = sign_record(ws, values)
+    turn = add_turn(ws, request.feature_id, request.task_id, values, author)
+    return written(ws, turn, access)
+
+
+def _states_of(criteria: Sequence[str]) -> dict[str, str]:
+    """Return criterion → its state. UsageProblem for a text without one."""
+    # from the right: a criterion may have `=` in it (`total = 0`), a state does not
+    pairs = [criterion.rpartition("=") for criterion in criteria]
+    if any(not sign or not name.strip() for name, sign, _ in pairs):
+        raise UsageProblem("write TEXT=STATE.", place="--criterion")
+    return {name.strip(): state.strip() for name, _, state in pairs}
+
+
+ADD_TURN: Final = Operation(
+    "turn add",
+    "Record a turn. It gets the next number of its feature and task.",
+    TurnRequest,
+    _add_turn,
+    partial(written_to_dict, TURN),
+    "kl.record/1",
+    'kl turn add --feature FEAT-AUTH-12 --task T-3 --summary "Sign-in works" --review approved',
+    is_tool=False,
+    writes=True,
+)
 
 
 class ContinueRequest(NamedTuple):
@@ -85,6 +189,59 @@ CONTINUE: Final = Operation(
     "kl.turn.continue/1",
     "kl turn continue --feature FEAT-AUTH-12 --task T-3",
     is_tool=False,
+)
+
+
+class NewObjectiveRequest(NamedTuple):
+    """An objective."""
+
+    title: Annotated[str, Parameter("", argument="[TITLE]")] = ""
+    title_option: Annotated[
+        str, Parameter("What it is, in one line; or give it as TITLE.", name="title")
+    ] = ""
+    tasks: Annotated[str, Parameter("The tasks that remain, separated by commas.")] = ""
+    remaining: Annotated[
+        tuple[str, ...],
+        Parameter("One task that remains, verbatim. May be repeated.", name="task"),
+    ] = ()
+    description: Annotated[str, Parameter("Why it matters, and when it is reached.")] = ""
+    about: Annotated[
+        tuple[str, ...],
+        Parameter("The files and symbols it is about. May be repeated.", metavar="PATH_OR_ID"),
+    ] = ()
+    tags: Annotated[
+        tuple[str, ...], Parameter("Short words to find it by. May be repeated.", name="tag")
+    ] = ()
+    is_by_agent: Annotated[bool, Parameter("An agent makes it.", name="agent")] = False
+
+
+_CREATE: Final = create(OBJECTIVE)
+
+
+def _new_objective(ws: Workspace, request: NewObjectiveRequest, access: Access) -> Written:
+    tasks = filter(None, map(str.strip, request.tasks.split(",")))
+    asked = CreateRequest.of(
+        by_agent=request.is_by_agent,
+        title=request.title or request.title_option,
+        remaining=(*tasks, *request.remaining),
+        description=request.description or None,
+        about=request.about,
+        tags=request.tags,
+    )
+    change: Written = _CREATE.run(ws, asked, access)
+    return change
+
+
+NEW_OBJECTIVE: Final = Operation(
+    "objective new",
+    "Make an objective: what is being worked towards, and the tasks that remain.",
+    NewObjectiveRequest,
+    _new_objective,
+    _CREATE.to_dict,
+    _CREATE.schema,
+    'kl objective create --title "A parser" --tasks "Lexer,Grammar"',
+    is_tool=False,
+    writes=True,
 )
 
 
@@ -211,49 +368,6 @@ LINK: Final = Operation(
 )
 
 
-class SimilarRequest(NamedTuple):
-    """Outcomes like what."""
-
-    requirements: Annotated[str, Parameter("What was asked for.", argument="TEXT...")]
-    limit: Annotated[int, TOP._replace(bounds=(1, 1000))] = 5
-
-
-class Outcomes(NamedTuple):
-    """Outcomes of tasks, the nearest first."""
-
-    outcomes: Listing
-    now: str
-
-
-def _similar(ws: Workspace, request: SimilarRequest, _access: Access) -> Outcomes:
-    from kl_hooks.kinds.task import record_queued
-
-    record_queued(ws)
-    records = search_records(
-        ws, request.requirements.split(), RecordFilter((OUTCOME.name,)), NO_LIMIT
-    )
-    return Outcomes(Listing(tuple(records), request.limit), iso(ws.clock.now()))
-
-
-def _outcomes_to_dict(outcomes: Outcomes) -> dict[str, Any]:
-    rows = [record_now(OUTCOME, record, outcomes.now) for record in outcomes.outcomes.shown]
-    return {"outcomes": rows, "total": outcomes.outcomes.total}
-
-
-SIMILAR: Final = Operation(
-    "outcome similar",
-    """Outcomes of tasks whose requirements share words with TEXT, the nearest first: what worked,
-    what was learned.
-    """,
-    SimilarRequest,
-    _similar,
-    _outcomes_to_dict,
-    "kl.outcome.similar/1",
-    'kl outcome similar "sign-in with a second factor"',
-    is_tool=False,
-)
-
-
 class RoleRequest(NamedTuple):
     """Which role, where."""
 
@@ -298,4 +412,4 @@ ROLE_SHOW: Final = Operation(
     is_tool=False,
 )
 
-OPERATIONS: Final = (CONTINUE, STATUS, LINK, SIMILAR, ROLE_SHOW)
+OPERATIONS: Final = (ADD_TURN, CONTINUE, NEW_OBJECTIVE, STATUS, LINK, ROLE_SHOW)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.cli.work import read_task_file
+from kl_hooks.kinds.task_file import read_task_file
 from kl_hooks.model.problem import Problems
 
 
