@@ -48,7 +48,8 @@ from kl_hooks.model.claim import Anchor, Claim
 from kl_hooks.proof.difference import symbols_of_files
 from kl_hooks.proof.facts import RunSymbols
 from kl_hooks.proof.freshness import assess
-from kl_hooks.proof.impact import Runs, content_of, impacted_tests
+from kl_hooks.proof.impact import Runs, content_of
+from kl_hooks.proof.impacted import impacted_tests
 from kl_hooks.workspace import open_workspace
 
 CLASSES: Final = ("function", "class body", "module constant", "default", "decorator")
@@ -340,7 +341,7 @@ def commits(
         ws = open_workspace(clone)
         with snapshot(ws) as seen:
             content = content_of(ws)
-            named = {one.test for one in impacted_tests(ws, seen, content)[0]}
+            named = {one.test for one in impacted_tests(ws, seen, content).tests}
             known = {name: one.outcome for name, one in Runs(ws, seen, content).results.items()}
         after, selected = _both(suite, clone, asked)
         changed = {name for name in before.keys() & after.keys() if before[name] != after[name]}

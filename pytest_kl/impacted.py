@@ -8,12 +8,15 @@ import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+if TYPE_CHECKING:
+    from kl_hooks.proof.impacted import Skipped
+
 WORKER_KEY: Final = "kl-settled"
-"""In an xdist worker's input: the tests that need not run. The workers must agree, so the
+"""In an xdist worker's input: the tests that don't run. The workers must agree, so the
 controller alone looks.
 """
 
@@ -27,41 +30,45 @@ class Selection:
 
     def __init__(self, config: pytest.Config, folder: Path, asked: str) -> None:
         self._config, self._folder, self._asked = config, folder, asked
-        self._settled: frozenset[str] | None = None
+        self._skipped: Skipped | None = None
         """Those that are deselected."""
         self._sample: frozenset[str] = frozenset()
         """Tests with a valid result that run all the same."""
         self._deselected, self._nothing_left = 0, False
+        self._unrecorded = 0
+        """How many of the deselected no run recorded."""
         self._prefix = ""
         self._excluded: tuple[str, ...] | None = None
 
-    def _find(self) -> frozenset[str]:
-        """The lasting node IDs, from the repository's root, of tests that need not run."""
-        if self._settled is None:
-            settled_by_controller = getattr(self._config, "workerinput", {}).get(WORKER_KEY)
-            self._settled = (
-                frozenset(settled_by_controller)
-                if settled_by_controller is not None
-                else self._read()
-            )
-        return self._settled
+    def _find(self) -> Skipped:
+        """The tests that don't run, by their names from the repository's root."""
+        from kl_hooks.proof.impacted import Skipped
 
-    def _read(self) -> frozenset[str]:
+        if self._skipped is None:
+            of_controller = getattr(self._config, "workerinput", {}).get(WORKER_KEY)
+            self._skipped = (
+                self._read() if of_controller is None else Skipped.from_lists(of_controller)
+            )
+        return self._skipped
+
+    def _read(self) -> Skipped:
         from kl_hooks.errors import KlError
         from kl_hooks.evidence.snapshot import snapshot
         from kl_hooks.proof.audit import settled_with_sample
-        from kl_hooks.proof.impact import content_of, settled_tests
+        from kl_hooks.proof.impact import content_of
+        from kl_hooks.proof.impacted import Skipped, Unrecorded, skipped_tests
         from kl_hooks.workspace import open_workspace
 
+        unrecorded = Unrecorded(self._config.getoption("kl_unrecorded", "all"))
         try:
             ws = open_workspace(self._folder)
             before = content_of(ws, changed=self._asked).before if self._asked else ""
             with snapshot(ws) as stored:
-                if before or not self._audits():
-                    return settled_tests(ws, stored, before)
+                if before or unrecorded is not Unrecorded.ALL or not self._audits():
+                    return skipped_tests(ws, stored, before, unrecorded)
                 selected = settled_with_sample(ws, stored)
                 self._sample = selected.sample
-                return selected.settled - selected.sample
+                return Skipped(selected.settled - selected.sample)
         except KlError as problem:
             raise pytest.UsageError(f"--kl-impacted: {problem}") from problem
 
@@ -100,7 +107,7 @@ class Selection:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """An xdist worker is going to be started."""
-        node.workerinput[WORKER_KEY] = sorted(self._find())
+        node.workerinput[WORKER_KEY] = self._find().to_lists()
 
     # last: what another plugin takes out is not ours to count, and what it adds must be seen
     @pytest.hookimpl(trylast=True)
@@ -112,19 +119,18 @@ class Selection:
         from kl_hooks.evidence.shared_names import lasting_name
         from pytest_kl.listener import clean_id
 
-        settled, root = self._find(), config.rootpath.resolve()
+        skipped, root = self._find(), config.rootpath.resolve()
         if root != self._folder and root.is_relative_to(self._folder):
             self._prefix = f"{root.relative_to(self._folder).as_posix()}/"
-        out = [
-            item
-            for item in items
-            if lasting_name(clean_id(f"{self._prefix}{item.nodeid}")) in settled
-        ]
+        names = {item: lasting_name(clean_id(f"{self._prefix}{item.nodeid}")) for item in items}
+        unrecorded = {item for item, name in names.items() if skipped.lacks_record(name)}
+        out = [item for item in items if item in unrecorded or names[item] in skipped.settled]
         if out:
-            settled_items = set(out)
-            items[:] = [item for item in items if item not in settled_items]
+            skipped_items = set(out)
+            items[:] = [item for item in items if item not in skipped_items]
             config.hook.pytest_deselected(items=out)
-        self._deselected, self._nothing_left = len(out), bool(out) and not items
+        self._deselected, self._unrecorded = len(out), len(unrecorded)
+        self._nothing_left = bool(out) and not items and not unrecorded
 
     @property
     def nothing_had_to_run(self) -> int:
@@ -141,10 +147,16 @@ class Selection:
         """One line after the collection, and one of the sample."""
         from kl_hooks.model.text import counted
 
+        valid = self._deselected - self._unrecorded
         lines = [
-            f"kl: {counted(self._deselected, 'test')} deselected, whose results are valid for this"
+            f"kl: {counted(valid, 'test')} deselected, whose results are valid for this"
             " content: kl proof impacted"
         ]
+        if self._unrecorded:
+            lines.append(
+                f"kl: {counted(self._unrecorded, 'test')} deselected that no run recorded, so"
+                " nothing is known of them (--kl-unrecorded)"
+            )
         if self._sample:
             lines.append(
                 f"kl: {counted(len(self._sample), 'test')} with a valid result run as a sample"

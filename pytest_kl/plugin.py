@@ -280,6 +280,16 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         ),
     )
     group.addoption(
+        "--kl-unrecorded",
+        choices=("all", "imports", "none"),
+        default="all",
+        dest="kl_unrecorded",
+        help=(
+            "With --kl-impacted, which tests that no run recorded: all, imports (those with an"
+            " import path to what changed), none. Default: all."
+        ),
+    )
+    group.addoption(
         "--kl-audit",
         choices=("auto", "off"),
         default=None,
@@ -336,6 +346,8 @@ def select_impacted(config: pytest.Config, folder: Path | None) -> None:
     """
     asked = config.getoption("kl_impacted", None)
     if asked is None:
+        if config.getoption("kl_unrecorded", "all") != "all":
+            raise pytest.UsageError("--kl-unrecorded: it narrows --kl-impacted, which is not given")
         return
     if asked and "..." not in asked:
         raise pytest.UsageError(

@@ -4,7 +4,7 @@ tests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.executed import test_path
 from kl_hooks.evidence.trust import origin_meaning
 from kl_hooks.model.claim import DOUBTFUL, Claim, Tier, tier_words
 from kl_hooks.model.package import WITHHELD
@@ -32,6 +33,7 @@ from kl_hooks.operations.operation import Listing
 
 if TYPE_CHECKING:
     from kl_hooks.proof.impact import SymbolTest
+    from kl_hooks.proof.impacted import Impacted
 
 
 def _checked_id(given: str) -> str:
@@ -211,10 +213,14 @@ def proof() -> None:
 def _print_rows(rows: Iterable[str], listing: Listing, none: str = "") -> None:
     """Print the rows of a list that is shown in part; `none` where there is nothing."""
     echo_lines(rows)
-    if listing.total > len(listing.shown):
-        warn(f"these are the first {len(listing.shown)} of {listing.total}; more with --top.")
+    _warn_of_more(listing)
     if none and not listing.total:
         echo(none)
+
+
+def _warn_of_more(listing: Listing) -> None:
+    if listing.total > len(listing.shown):
+        warn(f"these are the first {len(listing.shown)} of {listing.total}; more with --top.")
 
 
 @operation_command(operations.TESTS, group=proof)
@@ -248,19 +254,100 @@ def _for_pytest(impacted: operations.ImpactedTests) -> str:
     return "".join(f"{argument}\n" for argument in impacted.arguments)
 
 
+_MOST_ROWS = 5
+"""Rows of impacted tests without `--all`: with headings and what is not listed ten lines."""
+_FEWEST_ROWS = 2
+"""Of them those of never recorded tests, where there are any."""
+_HEADINGS = {
+    "known": "known to execute what changed",
+    "imports": "may reach it by imports, never recorded",
+    "unconnected": "no import path found, never recorded",
+}
+
+
 @operation_command(operations.IMPACTED, group=proof, formats={"pytest": _for_pytest})
-def impacted(impacted_tests: operations.ImpactedTests, request: operations.ImpactedRequest) -> None:
+@click.option("--all", "is_whole", is_flag=True, help="List each test, in text.")
+def impacted(
+    impacted_tests: operations.ImpactedTests, request: operations.ImpactedRequest, is_whole: bool
+) -> None:
     """Print the tests that must run."""
-    _print_rows(
-        (f"{test.test}: {test.reason}" for test in impacted_tests.tests.shown),
-        impacted_tests.tests,
-    )
+    groups = {name: tests for name, tests in impacted_tests.groups.items() if tests}
+    total = impacted_tests.tests.total
+    lists_each = is_whole or request.limit < total or total <= _MOST_ROWS
+    echo_lines((_whole_lines if lists_each else _file_lines)(groups, request.limit))
+    _warn_of_more(impacted_tests.tests)
+    known = len(groups.get("known", ()))
     others = (
         "1 other result is valid"
         if impacted_tests.settled == 1
         else f"the results of {impacted_tests.settled} others are valid"
     )
-    echo(f"{counted(impacted_tests.tests.total, 'test')} to run; {others}")
+    # whoever asks for a part knows how to run it
+    is_narrower = 0 < known < total and not request.changed and not request.staged
+    narrow = f" ({known} known: pytest --kl-impacted --kl-unrecorded=none)" if is_narrower else ""
+    echo(f"{counted(total, 'test')} to run{narrow}; {others}")
+
+
+def _whole_lines(groups: Mapping[str, Sequence[Impacted]], limit: int) -> Iterator[str]:
+    """A line for each test, at most `limit`."""
+    left = limit
+    for name, tests in groups.items():
+        if left and list(groups) != ["known"]:
+            yield f"{_HEADINGS[name]}: {counted(len(tests), 'test')}"
+        for test in tests[:left]:
+            yield f"{test.test}: {test.reason}{_distance_text(test)}"
+        left = max(0, left - len(tests))
+
+
+def _file_lines(groups: Mapping[str, Sequence[Impacted]], _limit: int) -> Iterator[str]:
+    """A line for each file and cause, at most `_MOST_ROWS`; those without an import path are only
+    counted.
+    """
+    rows = {name: _rows_of_files(tests) for name, tests in groups.items()}
+    known = rows.get("known", [])
+    others = rows.get("imports", [])
+    most_known = _MOST_ROWS - min(_FEWEST_ROWS, len(others))
+    shown = {
+        "known": known[:most_known],
+        "imports": others[: _MOST_ROWS - min(most_known, len(known))],
+    }
+    for name, tests in groups.items():
+        if list(groups) != ["known"]:
+            files = len({test_path(test.test) for test in tests})
+            yield f"{_HEADINGS[name]}: {counted(len(tests), 'test')} in {counted(files, 'file')}"
+        indent = "" if list(groups) == ["known"] else "  "
+        yield from (f"{indent}{row}" for row in shown.get(name, ()))
+    hidden = sum(len(rows[name]) - len(shown.get(name, ())) for name in rows)
+    if hidden:
+        yield f"not listed: {counted(hidden, 'row')} (kl proof impacted --all lists each test)"
+
+
+def _rows_of_files(tests: Sequence[Impacted]) -> list[str]:
+    """A row for the tests of a file that must run for one cause, in the order of the tests."""
+    causes: dict[tuple[str, str], list[Impacted]] = {}
+    for test in tests:
+        cause = test.reason if test.run else _distance_text(test) or test.reason
+        causes.setdefault((test_path(test.test), cause), []).append(test)
+    return [_row_of_file(path, members) for (path, _), members in causes.items()]
+
+
+def _row_of_file(path: str, tests: Sequence[Impacted]) -> str:
+    first = tests[0]
+    name = first.test if len(tests) == 1 else f"{path} ({len(tests)} tests)"
+    is_near = first.distance is not None and not first.run
+    reason = "" if is_near and len(tests) > 1 else f": {first.reason}"
+    return f"{name}{reason}{_distance_text(first)}"
+
+
+def _distance_text(test: Impacted) -> str:
+    """`, 2 imports away` or `, 3 calls away`, of a test that was never recorded."""
+    if test.distance is None or test.run:
+        return ""
+    if not test.distance:
+        return ", its file changed"
+    if test.uses is not None:
+        return f", {counted(test.uses, 'call')} away"
+    return f", {counted(test.distance, 'import')} away"
 
 
 @operation_command(operations.WHY, group=proof)

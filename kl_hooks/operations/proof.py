@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from kl_hooks.evidence.flaky import Attempt
     from kl_hooks.proof.audit import Disagreement
     from kl_hooks.proof.failures import FailureHistory, Fix, TestRecord
-    from kl_hooks.proof.impact import Impacted, Runs
+    from kl_hooks.proof.impact import Runs
+    from kl_hooks.proof.impacted import Impacted
     from kl_hooks.workspace import Workspace
 
 _ALL: Final = 100_000
@@ -185,6 +186,15 @@ class ImpactedRequest(NamedTuple):
         Parameter("Those that the change between two commits reaches.", metavar="A...B"),
     ] = ""
     staged: Annotated[bool, Parameter("Those that must run to prove what is staged.")] = False
+    unrecorded: Annotated[
+        str,
+        Parameter(
+            "Which tests that no run recorded: all, those with an import path to what changed, or"
+            " none.",
+            choices=("all", "imports", "none"),
+            is_default_shown=True,
+        ),
+    ] = "all"
     limit: Annotated[
         int, TOP._replace(help="Most tests that are given.", is_default_shown=False, default="all")
     ] = _ALL
@@ -195,10 +205,20 @@ class ImpactedTests(NamedTuple):
 
     tree: str | None
     tests: Listing
-    """Of `Impacted`, whose names are typed."""
+    """Of `Impacted`, whose names are typed: the surest and most specific first."""
     settled: int
     """How many need not run."""
     notes: tuple[str, ...]
+
+    @property
+    def groups(self) -> dict[str, list[Impacted]]:
+        """The tests by how it is known that they must run, the surest group first."""
+        from kl_hooks.proof.impacted import Group
+
+        return {
+            str(group): [test for test in self.tests.items if test.group == group]
+            for group in Group
+        }
 
     @property
     def arguments(self) -> list[str]:
@@ -209,7 +229,8 @@ class ImpactedTests(NamedTuple):
 
 
 def _impacted(ws: Workspace, request: ImpactedRequest, _access: Access) -> ImpactedTests:
-    from kl_hooks.proof.impact import content_of, impacted_tests
+    from kl_hooks.proof.impact import content_of
+    from kl_hooks.proof.impacted import Unrecorded, impacted_tests
 
     if request.changed and request.staged:
         raise UsageProblem(
@@ -220,7 +241,9 @@ def _impacted(ws: Workspace, request: ImpactedRequest, _access: Access) -> Impac
     content = content_of(ws, staged=request.staged, changed=request.changed)
     with evidence_with_gaps(ws, notes) as evidence:
         before = content.before if request.changed else ""
-        tests, settled = impacted_tests(ws, evidence, content, before)
+        tests, settled = impacted_tests(
+            ws, evidence, content, before, Unrecorded(request.unrecorded)
+        )
     return ImpactedTests(
         content.trees[0] if content.trees else None,
         Listing(tuple(map(_with_typed_names, tests)), request.limit),
@@ -239,6 +262,7 @@ def _impacted_to_dict(impacted: ImpactedTests) -> dict[str, Any]:
         "tree": impacted.tree,
         "tests": [test.to_dict() for test in impacted.tests.shown],
         "total": impacted.tests.total,
+        "groups": {name: len(tests) for name, tests in impacted.groups.items()},
         "settled": impacted.settled,
         "arguments": impacted.arguments,
     }
@@ -248,14 +272,14 @@ IMPACTED: Final = Operation(
     "proof impacted",
     """List the tests that must run to know how they end on this content, and why each.
 
-    All others have a valid result of an earlier run: they executed nothing that differs. A test
-    that was never recorded, or of which that is unknown, is always listed. `--format pytest` prints
-    IDs for pytest.
+    Those come first that are known to execute what changed. A test that was never recorded is
+    listed too: nearest by imports, then those without an import path, which proves nothing. All
+    others have a valid result of an earlier run. `--format pytest` prints IDs for pytest.
     """,
     ImpactedRequest,
     _impacted,
     _impacted_to_dict,
-    "kl.proof.impacted/1",
+    "kl.proof.impacted/2",
     "pytest $(kl proof impacted --format pytest)",
     tool="impacted",
     progress=IMPORTING,

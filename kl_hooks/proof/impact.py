@@ -24,16 +24,13 @@ from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import is_test_path
 from kl_hooks.proof.content_policy import expected_of_content
 from kl_hooks.proof.content_source import content_source
-from kl_hooks.proof.defined_tests import expected_names
 from kl_hooks.proof.difference import Base, changed_states, difference
-from kl_hooks.proof.expected_tests import expected_tests
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE, VALID, FileChange, Verdict
 from kl_hooks.proof.failed_tests import FailedTests
 from kl_hooks.proof.gate import facts_of_content
 from kl_hooks.proof.gate_verdict import for_environment
 from kl_hooks.proof.other_runs import (
     OtherRun,
-    addopts_limits,
     environments_of,
     other_runs,
     runs_of_content,
@@ -64,7 +61,7 @@ def content_of(ws: Workspace, rev: str = "", *, staged: bool = False, changed: s
     """What is on disk, what is staged, a revision, or what `A...B` names. UsageProblem,
     EnvironmentProblem.
     """
-    repo = _repository(ws)
+    repo = repository_of(ws)
     before, _, after = changed.partition("...") if "..." in changed else (changed, "", "")
     if after or rev:
         name = after or rev
@@ -85,7 +82,7 @@ def content_of(ws: Workspace, rev: str = "", *, staged: bool = False, changed: s
     return Content(worktree_state(repo).trees, None, before or "HEAD")
 
 
-def _repository(ws: Workspace) -> Repository:
+def repository_of(ws: Workspace) -> Repository:
     if ws.repo is None:
         raise EnvironmentProblem(
             "not a git repository.", place=str(ws.root), hint="Run it inside a repository."
@@ -126,7 +123,7 @@ class Runs:
     """The recorded runs as far as they speak about one content, newest first."""
 
     def __init__(self, ws: Workspace, snapshot: Snapshot, content: Content) -> None:
-        repo = _repository(ws)
+        repo = repository_of(ws)
         environments = environments_of(ws, repo, content.other)
         self._direct = runs_of_content(snapshot, snapshot.of_tree(content.trees), environments)
         others = other_runs(ws, repo, snapshot, content.trees, content.other)
@@ -263,96 +260,6 @@ class Runs:
         return [moved_tests(part.changes.changes.values(), source.text) for part in self.parts]
 
 
-class Impacted(NamedTuple):
-    """A test to run, and why."""
-
-    test: str
-    reason: str
-    symbols: tuple[str, ...] = ()
-    run: str = ""
-    """The run of its last result; empty: it was never recorded."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """As in JSON answers."""
-        return {**self._asdict(), "symbols": list(self.symbols)}
-
-
-def impacted_tests(
-    ws: Workspace, snapshot: Snapshot, content: Content, before: str = ""
-) -> tuple[list[Impacted], int]:
-    """The tests that must run to know how they end on a content, and how many need not.
-
-    `before`: a revision; then those that a change from there reaches, whether they were run since
-    or not.
-    """
-    runs = Runs(ws, snapshot, content)
-    there = Runs(ws, snapshot, content_of(ws, before)) if before else None
-    impacted: list[Impacted] = []
-    settled = 0
-    for name, result in sorted(runs.results.items()):
-        if runs.removed(name):
-            continue
-        # what passed before and after the change is reached by it all the same
-        if there and result.settled:
-            result = there.judged(name, result)
-        if result.settled:
-            settled += 1
-        else:
-            impacted.append(Impacted(name, _why(result), result.symbols, result.run))
-    limits = addopts_limits(runs.parts[0].original.receipt.selection)[0] if runs.parts else ""
-    for name, why in _never_recorded(ws, content, runs.results):
-        earlier = runs.earlier_name(name)
-        why += f"; addopts may deselect it: {limits}" if limits else ""
-        impacted.append(Impacted(name, f"not recorded yet; it was {earlier}" if earlier else why))
-    return sorted(impacted), settled
-
-
-def settled_tests(ws: Workspace, snapshot: Snapshot, before: str = "") -> frozenset[str]:
-    """The tests that need not run on what is on disk; with `before`, those that a change from there
-    does not reach.
-    """
-    now = Runs(ws, snapshot, content_of(ws)).results
-    there = Runs(ws, snapshot, content_of(ws, before)) if before else None
-    return frozenset(
-        name
-        for name, one in now.items()
-        if one.settled and (there is None or there.judged(name, one).settled)
-    )
-
-
-def _why(result: Result) -> str:
-    if result.state != VALID or result.reason:
-        return result.reason
-    return f"{'flaky' if result.outcome == 'flaky' else 'failed'} in run {result.run[:8]}"
-
-
-def _never_recorded(
-    ws: Workspace, content: Content, recorded: Iterable[str]
-) -> Iterator[tuple[str, str]]:
-    """Tests in the source that no run reported: each function that is surely one, else the file."""
-    repo = _repository(ws)
-    # a new test file is untracked until it is added, and is what its author wants to run
-    source = content_source(repo, content.other or "", untracked=True)
-    # what `addopts` omits now is omitted: these are tests to run, no proof
-    wanted = expected_tests(ws, source, source, "", ws.settings.verify_exclude)
-    functions = {name.partition("[")[0] for name in recorded}
-    files = {name.partition("::")[0] for name in functions}
-    for path, (config, _) in sorted(wanted.files.items()):
-        defined = wanted.functions.get(path)
-        if defined is None or defined.error:
-            if path not in files:
-                yield path, "not recorded yet"
-            continue
-        certain, doubtful = expected_names(defined, config)
-        yield from (
-            (f"{path}::{name}", "not recorded yet")
-            for name in certain
-            if f"{path}::{name}" not in functions
-        )
-        if path not in files and doubtful and not certain:
-            yield path, "not recorded yet"
-
-
 class SymbolState(NamedTuple):
     """What the recorded runs prove of a changed symbol."""
 
@@ -383,7 +290,7 @@ def symbol_states(
     `paths`: only those in these files and folders. `origin`: `ci`, where only runs of CI jobs
     count.
     """
-    repo = _repository(ws)
+    repo = repository_of(ws)
     tree = tree_of_revision(repo, content.before) if content.before else None
     if tree is None:
         return []
@@ -410,7 +317,7 @@ def unmatched_paths(ws: Workspace, content: Content, paths: Sequence[str]) -> li
     """Those of these files and folders that neither the content nor the one before it has."""
     if not paths:
         return []
-    repo = _repository(ws)
+    repo = repository_of(ws)
     trees = [
         tree_of_revision(repo, content.before) if content.before else None,
         content.other if content.other != STAGED else None,

@@ -714,7 +714,10 @@ def _reminder(ws: Workspace, event: Event, session: Session) -> str:
     from kl_hooks.model.claim import Tier
     from kl_hooks.model.text import name_list, one_line
     from kl_hooks.proof.gate import judge
+    from kl_hooks.proof.impact import content_of
+    from kl_hooks.proof.impacted import impacted_tests
     from kl_hooks.proof.nearest import nearest
+    from kl_hooks.tools.stop_notes import impact_lines
 
     trees = worktree_state(ws.repo).trees
     if not trees:
@@ -727,9 +730,12 @@ def _reminder(ws: Workspace, event: Event, session: Session) -> str:
         if found.gaps:
             return ""  # not assessed is no reason to send an agent back to work
         near = nearest(ws, seen, trees, None)
+        impacted = list(impact_lines(impacted_tests(ws, seen, content_of(ws)).tests))
     session.is_reminded = True
     names = name_list([one_line(one) for one in session.changed], _NAMED)
-    why = [*found.reasons[:_NAMED], *([str(near)] if near else [])]
+    # which tests to run helps more than which files no run reported
+    reasons = impacted or found.reasons[:_NAMED]
+    why = [*reasons, *([str(near)] if near else [])]
     return "\n".join(
         [
             (
@@ -738,8 +744,8 @@ def _reminder(ws: Workspace, event: Event, session: Session) -> str:
             ),
             *(f"  {one_line(one, 300)}" for one in why),
             (
-                "hint: run the tests (pytest), then kl verify. If no test is needed, state why and"
-                " stop."
+                "hint: run the tests that decide it, then kl verify. If no test is needed, state why"
+                " and stop."
             ),
         ]
     )

@@ -308,7 +308,7 @@ def test_impacted_tests_end_whatever_the_tests_are_called(tmp_path: Path, home: 
     assert "test_shop.py::test_slow: not reported" in done.stdout, done.stdout
     hint = "hint: addopts deselect tests (-m 'not slow'): pytest -m '' test_shop.py::test_slow\n"
     assert hint in done.stdout, done.stdout
-    left = "test_shop.py::test_slow: not recorded yet; addopts may deselect it: -m 'not slow'\n"
+    left = "test_shop.py::test_slow: not recorded yet; addopts may deselect it: -m 'not slow'"
     assert left in repo.kl("proof", "impacted").stdout
     assert repo.pytest("-q", "-m", "", "test_shop.py::test_slow").returncode == 0
     # what pytest makes of a file is known only where it was run as a whole

@@ -482,6 +482,28 @@ def test_after_a_green_run_it_is_not_reminded(tmp_path: Path, home: Path) -> Non
     assert "test_a.py" in notify(repo, "Stop", stop_hook_active=False)["reason"]
 
 
+def test_at_the_end_it_gets_the_tests_that_decide_its_change(tmp_path: Path, home: Path) -> None:
+    total = "def total():\n    return 1\n"
+    test = "from shop import total\n\n\ndef test_total():\n    assert total()\n"
+    files = {
+        "shop.py": total,
+        "test_recorded.py": test,
+        "test_new.py": test,
+        "pytest.ini": "[pytest]\n",
+    }
+    repo = checkout(tmp_path / "repo", files)
+    repo.git("config", "kl.agents", "claude")
+    repo.kl("graph", "search", "total")  # a graph
+    assert repo.pytest("-q", "test_recorded.py").returncode == 0
+    repo.write("shop.py", total.replace("return 1", "return 2"))
+    changed(repo, path="shop.py")
+    reason = notify(repo, "Stop", stop_hook_active=False)["reason"].splitlines()
+    assert reason[1:3] == [
+        "  1 recorded test must run again: pytest test_recorded.py::test_total",
+        ("  1 test of 1 file may reach it by imports and was never recorded, nearest: test_new.py"),
+    ]
+
+
 def test_hooks_of_claude_that_cursor_runs_do_not_answer_twice(shop: Checkout) -> None:
     prompt = {"prompt": f"make total in {ORDER} faster", "cursor_version": "2.5.0"}
     shop.git("config", "kl.agents", "claude")

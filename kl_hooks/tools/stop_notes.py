@@ -1,0 +1,44 @@
+"""Stop notes: which tests an agent runs before it stops, where no run has proven what it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.evidence.executed import test_path
+from kl_hooks.model.text import counted, name_list
+from kl_hooks.proof.impacted import Group
+from kl_hooks.proof.other_runs import pytest_arguments
+
+if TYPE_CHECKING:
+    from kl_hooks.proof.impacted import Impacted
+
+_FILES: Final = 3
+"""Files that are named of those that imports lead from."""
+_ARGUMENTS: Final = 5
+"""Tests or files in a command."""
+
+
+def impact_lines(tests: Sequence[Impacted]) -> Iterator[str]:
+    """Yield a line for each group of impacted tests, the surest first, with what runs them."""
+    known = [test.test for test in tests if test.group is Group.KNOWN]
+    near = [test.test for test in tests if test.group is Group.IMPORTS]
+    if known:
+        yield f"{counted(len(known), 'recorded test')} must run again: {_command(known)}"
+    if near:
+        files = list(dict.fromkeys(map(test_path, near)))
+        yield (
+            f"{counted(len(near), 'test')} of {counted(len(files), 'file')} may reach it by imports"
+            f" and {'was' if len(near) == 1 else 'were'} never recorded, nearest:"
+            f" {name_list(files, _FILES)}"
+        )
+
+
+def _command(tests: Sequence[str]) -> str:
+    """The command that runs these tests: by name, else by file, else by what kl knows of them."""
+    arguments = pytest_arguments(tests)
+    if len(arguments) > _ARGUMENTS:
+        arguments = sorted(dict.fromkeys(map(test_path, tests)))
+    if len(arguments) > _ARGUMENTS:
+        return "pytest --kl-impacted --kl-unrecorded=none"
+    return f"pytest {' '.join(arguments)}"
