@@ -8,9 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.cli.output import (
-    command_access,
     counted,
-    print_answer,
     print_rows,
     warn,
     workspace,
@@ -18,7 +16,7 @@ from kl_hooks.cli.output import (
 from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import name_list, one_line
-from kl_hooks.records.query import format_value, record_to_dict
+from kl_hooks.records.query import format_value
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -163,20 +161,6 @@ def warn_of_index_problems() -> None:
 
     for note in sync_notes(workspace()):
         warn(note)
-
-
-def print_record(ws: Workspace, record: Record, shape: str) -> None:
-    """A record that was just made or changed: where it is, or all of it as JSON."""
-    record = command_access().written(record)
-    print_answer(shape, record_to_dict(ws, record), [record_line(record)])
-    if shape == "text":
-        warn_of_proposals(record)
-        fields = ws.kinds[record.kind].all_fields
-        if any(field.type == "ids" and record.many(field.name) for field in fields):
-            from kl_hooks.records.citations import doubtful_citations
-
-            for line in doubtful_citations(ws, record):
-                warn(f"{record.id} {line}")
 
 
 def warn_of_citations(ws: Workspace, ids: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.tools.agent_adapters import AGENTS, ASKING, MAX_PAYLOAD, SETTING, Event, Moment, Reply
+from kl_hooks.agents.adapters import AGENTS, ASKING, MAX_PAYLOAD, SETTING, Event, Moment, Reply
 
 if TYPE_CHECKING:
     from kl_hooks.arch.edit_check import Edit

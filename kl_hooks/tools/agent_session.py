@@ -12,16 +12,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kl_hooks.agents.adapters import FOLDER
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN
 from kl_hooks.store.files import read_small, write_atomic
 from kl_hooks.store.state import prepare_state
 
 if TYPE_CHECKING:
-    from kl_hooks.tools.agent_adapters import Event
+    from kl_hooks.agents.adapters import Event
     from kl_hooks.workspace import Workspace
 
-FOLDER: Final = "agents"
-"""In the state directory."""
 _MOST: Final = 2_000
 """IDs and paths that are remembered."""
 # limits and cooldown are those of the vendor's own plugin (requirement C21)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kl_hooks.tools.agent_adapters import AGENTS
-from kl_hooks.tools.agent_setup import agent_states, enabled_agents, install_agent, uninstall_agent
+from kl_hooks.agents.adapters import AGENTS
+from kl_hooks.agents.setup import agent_states, enabled_agents, install_agent, uninstall_agent
 from tests.support import Checkout, checkout
 
 FILES = {

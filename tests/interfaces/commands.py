@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import click
 
+from kl_hooks.agents.adapters import AGENTS
 from kl_hooks.api import Knowledge
 from kl_hooks.cli.main import kl
 from kl_hooks.errors import CLEAN, FINDINGS, USAGE_ERROR
 from kl_hooks.model.kind import Kind
 from kl_hooks.records.query import get_record
-from kl_hooks.tools.agent_adapters import AGENTS
 from kl_hooks.tools.call import catalogue
 from kl_hooks.tools.http_server import ROUTES
 from kl_hooks.tools.tool import Tool

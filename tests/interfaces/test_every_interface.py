@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from kl_hooks import api
-from kl_hooks.tools.agent_adapters import AGENTS
+from kl_hooks.agents.adapters import AGENTS
 from kl_hooks.tools.http_server import KnowledgeServer
 from kl_hooks.workspace import Workspace, open_workspace
 from tests.interfaces import commands

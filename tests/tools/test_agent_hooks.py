@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.tools.agent_adapters import AGENTS, MAX_PAYLOAD
+from kl_hooks.agents.adapters import AGENTS, MAX_PAYLOAD
 from tests.arch.shop import FILES, LAYERS, MANIFEST, ORDER
 from tests.evidence.making import leave_run
 from tests.support import HERE, KL, Checkout, checkout

@@ -51,6 +51,8 @@ ASKING: Final = f"{SETTING}-asking"
 """The same for those that have a source of context of their own, and ask it: prompts bring them no
 package.
 """
+FOLDER: Final = "agents"
+"""In the state directory."""
 MAX_PAYLOAD: Final = 4 * 1024 * 1024
 """Bytes of a payload; a larger one is ignored."""
 _TEXT, _EVENT = "{text}", "{event}"

@@ -22,13 +22,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from kl_hooks.agents.adapters import AGENTS, ASKING, FOLDER, SETTING, Agent, Moment
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.repository import Repository, git_in
 from kl_hooks.shipped import form
 from kl_hooks.store.files import read_small, write_atomic
 from kl_hooks.store.state import prepare_state
-from kl_hooks.tools.agent_adapters import AGENTS, ASKING, SETTING, Agent, Moment
-from kl_hooks.tools.agent_session import FOLDER
 from kl_hooks.workspace import Workspace
 
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')

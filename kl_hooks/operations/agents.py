@@ -1,0 +1,270 @@
+"""Operations of coding agents: register kl with one, remove it again, show what is registered."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+from kl_hooks.agents.adapters import AGENTS
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.model.parameter import Parameter
+from kl_hooks.model.symbol import FilePath
+from kl_hooks.operations.operation import Operation
+from kl_hooks.workspace import require_initialized
+
+if TYPE_CHECKING:
+    from kl_hooks.agents.setup import Change
+    from kl_hooks.context.access import Access
+    from kl_hooks.git.repository import Repository
+    from kl_hooks.workspace import Workspace
+
+_NAMES: Final = tuple(AGENTS)
+_AGENT: Final = Parameter("The agent.", choices=_NAMES, argument=f"{{{'|'.join(_NAMES)}}}")
+_DRY_RUN: Final = Parameter("Show what would change, and change nothing.", name="dry_run")
+
+
+class InstallRequest(NamedTuple):
+    """With which agent kl is registered, and how."""
+
+    agent: Annotated[str, _AGENT]
+    is_shared: Annotated[
+        bool,
+        Parameter("Claude Code: .claude/settings.json, which the team shares.", name="shared"),
+    ] = False
+    has_block: Annotated[
+        bool,
+        Parameter(
+            "Make AGENTS.md (CLAUDE.md, GEMINI.md) for the block where it is missing.",
+            name="block",
+        ),
+    ] = False
+    has_prompts: Annotated[
+        bool,
+        Parameter(
+            "A prompt brings what decides its task, in at most 2,000 characters.", name="prompts"
+        ),
+    ] = False
+    asks: Annotated[bool, Parameter("As without --prompts: the default now.", is_hidden=True)] = (
+        False
+    )
+    is_dry_run: Annotated[bool, _DRY_RUN] = False
+
+
+class UninstallRequest(NamedTuple):
+    """From which agent kl is removed."""
+
+    agent: Annotated[str, _AGENT]
+    is_dry_run: Annotated[bool, _DRY_RUN] = False
+
+
+class Action(StrEnum):
+    """What is done with a file."""
+
+    UNCHANGED = "unchanged"
+    CREATED = "created"
+    REMOVED = "removed"
+    UPDATED = "updated"
+
+
+class FileEdit(NamedTuple):
+    """What is done with a file of an agent."""
+
+    path: FilePath
+    action: Action
+    remark: str
+    """Why something in it was left as it is."""
+    diff: tuple[str, ...]
+    """Unified, without line ends."""
+
+
+class Installation(NamedTuple):
+    """What is done with the files of an agent."""
+
+    agent: str
+    is_dry_run: bool
+    files: tuple[FileEdit, ...]
+    is_complete: bool
+    """Whether nothing was left as it is, in files that are hidden either."""
+    has_prompts: bool | None = None
+    """Whether prompts bring something from now on; None: that was not decided."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why something was left as it is, of what may be shown."""
+        return tuple(f"{edit.path}: {edit.remark}." for edit in self.files if edit.remark)
+
+
+def _repository(ws: Workspace) -> Repository:
+    require_initialized(ws)
+    if ws.repo is None:
+        hint = "Agents are enabled per clone: git init, or give --root."
+        raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
+    return ws.repo
+
+
+def _install(ws: Workspace, request: InstallRequest, _access: Access) -> Installation:
+    from kl_hooks.agents.setup import install_agent
+
+    if request.has_prompts and request.asks:
+        raise UsageProblem("--prompts and --asks exclude each other.")
+    changes = install_agent(
+        ws,
+        _repository(ws),
+        AGENTS[request.agent],
+        shared=request.is_shared,
+        block=request.has_block,
+        dry=request.is_dry_run,
+        asks=not request.has_prompts,
+    )
+    installation = _installation(request.agent, changes, is_dry_run=request.is_dry_run)
+    return installation._replace(has_prompts=request.has_prompts)
+
+
+def _uninstall(ws: Workspace, request: UninstallRequest, _access: Access) -> Installation:
+    from kl_hooks.agents.setup import uninstall_agent
+
+    changes = uninstall_agent(ws, _repository(ws), AGENTS[request.agent], dry=request.is_dry_run)
+    return _installation(request.agent, changes, is_dry_run=request.is_dry_run)
+
+
+def _installation(agent: str, changes: Sequence[Change], *, is_dry_run: bool) -> Installation:
+    files = tuple(
+        FileEdit(FilePath(change.path), _action(change), change.remark, _diff(change))
+        for change in changes
+    )
+    is_complete = not any(change.remark for change in changes)
+    return Installation(agent, is_dry_run, files, is_complete)
+
+
+def _action(change: Change) -> Action:
+    if change.before == change.after:
+        return Action.UNCHANGED
+    if change.before is None:
+        return Action.CREATED
+    return Action.REMOVED if change.after is None else Action.UPDATED
+
+
+def _diff(change: Change) -> tuple[str, ...]:
+    before, after = ((text or "").splitlines() for text in (change.before, change.after))
+    names = (f"a/{change.path}", f"b/{change.path}")
+    return tuple(difflib.unified_diff(list(before), list(after), *names, lineterm=""))
+
+
+def _installation_to_dict(installation: Installation) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "agent": installation.agent,
+        "dry_run": installation.is_dry_run,
+        "files": [
+            {"path": edit.path, "action": edit.action.value, "reason": edit.remark}
+            for edit in installation.files
+        ],
+    }
+    if installation.has_prompts is not None:
+        plain["prompts"] = installation.has_prompts
+    return plain
+
+
+INSTALL: Final = Operation(
+    "agents install",
+    """Register kl's hooks and its MCP server with AGENT, and enable them in this clone (git config
+    kl.agents).
+
+    What is in these files already stays. A page of instructions that exists gets a managed block of
+    a few lines; a block that was edited is never overwritten. Ends with 1 where something was left
+    as it is; the reason is shown.
+    """,
+    InstallRequest,
+    _install,
+    _installation_to_dict,
+    "kl.agents.install/1",
+    "kl agents install claude --dry-run",
+    is_tool=False,
+    writes=True,
+)
+
+UNINSTALL: Final = Operation(
+    "agents uninstall",
+    "Remove kl's entries for AGENT, and nothing else.",
+    UninstallRequest,
+    _uninstall,
+    _installation_to_dict,
+    "kl.agents.uninstall/1",
+    "kl agents uninstall claude",
+    is_tool=False,
+    writes=True,
+)
+
+
+class StatusRequest(NamedTuple):
+    """Nothing is asked."""
+
+
+class RegisteredFile(NamedTuple):
+    """A file in which kl is registered."""
+
+    path: FilePath
+    content: str
+    """What of kl is in it."""
+
+
+class AgentStatus(NamedTuple):
+    """What is registered with one agent."""
+
+    agent: str
+    is_enabled: bool
+    asks: bool
+    """Prompts bring nothing: it asks by itself."""
+    files: tuple[RegisteredFile, ...]
+
+
+class AgentStates(NamedTuple):
+    """What is registered with each agent."""
+
+    agents: tuple[AgentStatus, ...]
+
+
+def _status(ws: Workspace, _request: StatusRequest, _access: Access) -> AgentStates:
+    from kl_hooks.agents.setup import agent_states
+
+    return AgentStates(
+        tuple(
+            AgentStatus(
+                state.agent,
+                state.enabled,
+                state.asks,
+                tuple(
+                    RegisteredFile(FilePath(path), content) for path, content in state.files.items()
+                ),
+            )
+            for state in agent_states(_repository(ws))
+        )
+    )
+
+
+def _states_to_dict(states: AgentStates) -> dict[str, Any]:
+    rows = [
+        {
+            "agent": state.agent,
+            "enabled": state.is_enabled,
+            "asks": state.asks,
+            "files": {file.path: file.content for file in state.files},
+        }
+        for state in states.agents
+    ]
+    return {"agents": rows}
+
+
+STATUS: Final = Operation(
+    "agents status",
+    "Show which agents are enabled in this clone, and what is registered in which file.",
+    StatusRequest,
+    _status,
+    _states_to_dict,
+    "kl.agents.status/1",
+    "kl agents status --format json",
+    is_tool=False,
+)
+
+OPERATIONS: Final = (INSTALL, UNINSTALL, STATUS)
