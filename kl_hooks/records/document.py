@@ -38,8 +38,6 @@ _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\
 _UNSAFE_IN_BODY: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
 )
-_ANY_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
-_SECTION_HEADING: Final = re.compile(r"## +(.+?) *#*")
 _TITLE: Final = re.compile(r"# +(.+?) *#*")
 _BULLET: Final = re.compile(r"[-*+] +(.*)")
 _COMMENTS_ONLY: Final = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+", re.DOTALL)
@@ -498,24 +496,15 @@ def split_lines(body: str) -> list[str]:
 
 
 def split_sections(lines: Sequence[str]) -> list[Section]:
-    """Return the sections of an authored file, in order; headings in fenced code are none.
+    """Return the sections of an authored file, in order; the first is what precedes them."""
+    # commands that read no file need no parser
+    from kl_hooks.records.markdown import section_headings, with_sections
 
-    Unlike `headings` this ignores HTML comments: one that never ends must not hide the sections
-    after it, or the fields of a record would be lost for a slip of its author.
-    """
-    starts = [(0, "")]
-    fence = ""
-    for number, line in enumerate(lines):
-        fence_match = _ANY_FENCE.match(line)
-        if fence_match and not fence:
-            fence = fence_match[1]
-        elif fence_match and fence_match[1].startswith(fence) and not line.strip().strip(fence[0]):
-            fence = ""
-        elif not fence and (heading := _SECTION_HEADING.fullmatch(line)):
-            starts.append((number, heading[1]))
-    ends = [start for start, _ in starts[1:]] + [len(lines)]
+    sections = list(with_sections(section_headings(lines), len(lines)))
+    begin = sections[0][0].line if sections else len(lines)
     return [
-        Section(heading, start, end) for (start, heading), end in zip(starts, ends, strict=True)
+        Section("", 0, begin),
+        *(Section(heading.words, heading.line, text.stop) for heading, text in sections),
     ]
 
 

@@ -1,11 +1,12 @@
-"""Markdown: which characters are prose, where headings are, and sections of the second level. Pure
-and linear.
+"""Markdown: which characters are prose, where headings are, and the text under each. Pure and
+linear.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,8 +45,37 @@ def headings(text: str, most: int = 6) -> list[Heading]:
 
     An indented one is none, for it may belong to an item of a list.
     """
-    raw, all_headings = text.split("\n"), []
-    prose = blank_code(text).split("\n")
+    return [
+        heading
+        for heading in _headings(text.split("\n"), blank_code(text).split("\n"))
+        if heading.level <= most
+    ]
+
+
+def section_headings(lines: Sequence[str]) -> list[Heading]:
+    """Return the headings of the second level, with `#`, of an authored file.
+
+    Unlike `headings` this ignores HTML comments: one that never ends must not hide the sections
+    after it, or the fields of a record would be lost for a slip of its author.
+    """
+    prose = _Blocks(has_comments=False).read(lines).lines
+    return [
+        heading
+        for heading in _headings(lines, prose)
+        if (heading.level, heading.lines) == (2, 1) and heading.words
+    ]
+
+
+def with_sections(cuts: Sequence[Heading], line_count: int) -> Iterator[tuple[Heading, range]]:
+    """Yield each heading with the lines, from 0, of the text between it and the next one."""
+    starts = [*(heading.line for heading in cuts), line_count]
+    for heading, end in zip(cuts, starts[1:], strict=True):
+        yield heading, range(heading.line + heading.lines, end)
+
+
+def _headings(raw: Sequence[str], prose: Sequence[str]) -> list[Heading]:
+    """The headings of all levels. `prose`: the same lines, with blanks for what is none."""
+    all_headings = []
     for number, line in enumerate(prose):
         if match := _HASHES.fullmatch(raw[number]) if line.startswith("#") else None:
             words = re.sub(r"(?:^|[ \t])#+[ \t]*$", "", match[2] or "").strip()
@@ -58,7 +88,7 @@ def headings(text: str, most: int = 6) -> list[Heading]:
             all_headings.append(
                 Heading(number - 1, 2, 1 if line[0] == "=" else 2, raw[number - 1].strip())
             )
-    return [heading for heading in all_headings if heading.level <= most]
+    return all_headings
 
 
 def close_open_blocks(text: str) -> str:
@@ -73,7 +103,7 @@ def close_open_blocks(text: str) -> str:
     return text
 
 
-def _can_be_underlined(lines: list[str], number: int) -> bool:
+def _can_be_underlined(lines: Sequence[str], number: int) -> bool:
     """Return True for a line of words with nothing above it."""
     if number < 0 or not lines[number].strip() or (number and lines[number - 1].strip()):
         return False
@@ -85,14 +115,16 @@ def _can_be_underlined(lines: list[str], number: int) -> bool:
 class _Blocks:
     """Blanks the lines of fenced and indented code, one line after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_comments: bool = True) -> None:
+        """`has_comments`: a comment hides a fence in it."""
         self.fence = ""
         self.lines: list[str] = []
         self._fence_indent = self._indent = 0
         """Columns of the list item around the open fence, and around the current line."""
         self._blank, self._code, self._comment = True, False, False
+        self._has_comments = has_comments
 
-    def read(self, lines: list[str]) -> _Blocks:
+    def read(self, lines: Sequence[str]) -> _Blocks:
         """Add these lines to `lines`, those of code blank; comments and inline code as they are."""
         for line in lines:
             self.lines.append(" " * len(line) if self._is_code(line) else line)
@@ -127,7 +159,7 @@ class _Blocks:
             self._indent = indent = item.end()
             item = _ITEM.match(wide, indent)
         opened = _FENCE.match(wide[min(self._indent, indent) :])
-        self._comment = not opened and _comment_open(line, False)
+        self._comment = self._has_comments and not opened and _comment_open(line, False)
         if opened:
             self.fence, self._fence_indent = (
                 opened[1],

@@ -16,7 +16,7 @@ from kl_hooks.model.excerpt import Excerpt
 from kl_hooks.model.symbol import NodeId
 from kl_hooks.model.text import one_line, slug
 from kl_hooks.records.document import read_front_matter
-from kl_hooks.records.markdown import Heading, blank_code, headings
+from kl_hooks.records.markdown import Heading, blank_code, headings, with_sections
 from kl_hooks.records.redaction import redact_text
 from kl_hooks.store.files import read_small
 
@@ -288,11 +288,11 @@ def _split_page(
     page_headings = [
         replace(heading, words=redact_text(heading.words)) for heading in page_headings
     ]  # the anchor becomes part of a graph ID
-    starts = [*(heading.line for heading in page_headings), len(lines)]
-    yield PageSection(title, (), "", 1, max(starts[0], 1), "\n".join(lines[: starts[0]]))
+    begin = page_headings[0].line if page_headings else len(lines)
+    yield PageSection(title, (), "", 1, max(begin, 1), "\n".join(lines[:begin]))
     anchors: dict[str, int] = {}
     above: list[Heading] = []
-    for heading, end in zip(page_headings, starts[1:], strict=True):
+    for heading, part in with_sections(page_headings, len(lines)):
         above = [*(upper for upper in above if upper.level < heading.level), heading]
         name = slug(heading.words, None) or "section"
         anchors[name] = number = anchors.get(name, -1) + 1
@@ -300,13 +300,13 @@ def _split_page(
             f"{name}-{number}" if number else name
         )  # GitHub numbers equal headings the same way
         around = tuple(one_line(upper.words, 200) for upper in above[:-1] if upper.level > 1)
-        text = "\n".join(lines[heading.line + heading.lines : end])
+        text = "\n".join(lines[part.start : part.stop])
         yield PageSection(
             one_line(heading.words, 300),
             around,
             anchor,
             heading.line + 1,
-            max(end, heading.line + 1),
+            max(part.stop, heading.line + 1),
             text,
         )
 

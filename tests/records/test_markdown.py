@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.records.markdown import blank_code, close_open_blocks, headings
+from kl_hooks.records.markdown import (
+    blank_code,
+    close_open_blocks,
+    headings,
+    section_headings,
+    with_sections,
+)
 
 MARKS = st.lists(
     st.sampled_from([*"`~#-=<!>\n \tax*\\", "```", "<!--", "-->", "\n\n", "    ", "- ", "1. "])
@@ -82,3 +88,16 @@ def test_what_follows_a_closed_text_is_reported(text: str) -> None:
     assert whole.startswith(text)
     assert headings(f"{whole}\n\n## After")[-1].words == "After"
     assert close_open_blocks(whole) == whole
+
+
+def test_sections_of_a_record_are_cut_as_those_of_a_page_except_that_no_comment_hides_one() -> None:
+    text = "# T\n\n## A\na\n\n```md\n## no\n```\n\n- item\n  ```\n## B\n<!-- open\n\n## C# ##\nU\n-\n##\n"
+    cuts = section_headings(text.split("\n"))
+    assert [heading.words for heading in cuts] == ["A", "B", "C#"]
+    assert [one.words for one in headings(text, 2)] == ["T", "A", "B"], "the comment hides C#"
+    lines = text.split("\n")
+    assert [lines[part.start : part.stop] for _, part in with_sections(cuts, len(lines))][1] == [
+        "<!-- open",
+        "",
+    ]
+    assert list(with_sections([], 3)) == []

@@ -29,7 +29,7 @@ from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Value
 from kl_hooks.model.text import slug
 from kl_hooks.records.document import format_entry
-from kl_hooks.records.markdown import blank_code, close_open_blocks, headings
+from kl_hooks.records.markdown import blank_code, close_open_blocks, headings, with_sections
 
 _ITEM: Final = re.compile(r"[-*+] (?: {0,2}(?=\S))")
 _HASHES: Final = re.compile(r"(#{1,12})(?=[ \t]|$)")
@@ -71,19 +71,17 @@ def split_sections(text: str, level: int = 2, title: bool = True) -> _Parts:
     lines = text.split("\n")
     cuts = headings(text, level)
     top = cuts.pop(0) if title and cuts and cuts[0].level == 1 else None
-    starts = [one.line for one in cuts]
-    before = lines[: top.line] if top else []
-    begin = top.line + top.lines if top else 0
-    head = [*before, *lines[begin : starts[0] if starts else len(lines)]]
-    ends = [*starts, len(lines)][1:]
+    head = lines[: cuts[0].line] if cuts else lines[:]
+    if top is not None:
+        del head[top.line : top.line + top.lines]
     sections = tuple(
         Section(
-            one.words,
-            tidy("\n".join(lines[one.line + one.lines : end])),
-            one.line + 1,
-            end - one.line,
+            heading.words,
+            tidy("\n".join(lines[part.start : part.stop])),
+            heading.line + 1,
+            part.stop - heading.line,
         )
-        for one, end in zip(cuts, ends, strict=True)
+        for heading, part in with_sections(cuts, len(lines))
     )
     return _Parts(top.words if top else "", tidy("\n".join(head)), sections)
 
