@@ -250,6 +250,13 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         if not pluginmanager.has_plugin(name) and not pluginmanager.is_blocked(name):
             pluginmanager.register(SecondName(), name)
     group = parser.getgroup("kl", "evidence of test runs (kl)")
+    _add_recording_options(group)
+    _add_selection_options(group)
+    _add_tracing_options(group)
+    _add_settings(parser)
+
+
+def _add_recording_options(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--kl",
         action="store_true",
@@ -267,6 +274,9 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         dest="kl_strict",
         help="Record this run; if that fails, end with exit status 3 instead of 0.",
     )
+
+
+def _add_selection_options(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--kl-impacted",
         nargs="?",
@@ -299,6 +309,9 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
             " time and 2 seconds: auto (not for coding agents), off. Default: auto."
         ),
     )
+
+
+def _add_tracing_options(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--kl-symbols",
         choices=("auto", "on", "off"),
@@ -319,6 +332,9 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
             " names a temporary folder while tests run."
         ),
     )
+
+
+def _add_settings(parser: pytest.Parser) -> None:
     parser.addini(
         "kl_symbols_subprocess",
         "Record processes of this interpreter as well.",

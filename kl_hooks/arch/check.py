@@ -56,43 +56,19 @@ def run_check(
     (git).
     """
     options = options or CheckOptions()
-    content, path_name = load_content(ws, source), options.manifest or MANIFEST
+    content = load_content(ws, source)
     if options.manifest:
         content = replace(
             content, manifest=_manifest_bytes(ws, source, options.manifest), baseline=None
         )
     if content.manifest is None:
-        nothing = Verdict(Manifest(MANIFEST, ()), (), (), (), 0, source, trusted=options.trust)
-        before = _rules_before(ws, content, options)
-        removed = replace(nothing, loosened=_loosened(before, nothing, None, content, options))
-        return (
-            (None, [f"warning: {one}" for one in removed.loosened])
-            if removed.clean
-            else (removed, [])
-        )
-    manifest = load_manifest(ws.state.cache, path_name, content.manifest)
+        return _verdict_without_rules(ws, content, source, options)
+    manifest = load_manifest(ws.state.cache, options.manifest or MANIFEST, content.manifest)
     survey = survey_imports(ws, content)
     # with a baseline most violations are accepted ones: suggestions wait until the new ones are
     # known
     verdict = judge(manifest, survey, utc_day(ws), source, None if content.baseline is None else ())
-    # a gate that only reports would have nobody to read it, and a commit pays for no database
-    if manifest.runtime_imports == "forbid" or (
-        manifest.runtime_imports == "report" and source == WORKTREE
-    ):
-        from kl_hooks.arch.runtime_imports import with_runtime_imports
-
-        verdict = with_runtime_imports(ws, verdict, survey, utc_day(ws))
-    before = _rules_before(ws, content, options)
-    verdict = _with_unmatched_paths(verdict, survey, before, options)
-    if manifest.contracts:
-        verdict = _with_contracts(ws, verdict, survey)
-    # before the baseline is applied: the rules of both contents are compared with the accepted
-    # violations too
-    verdict = replace(
-        verdict,
-        loosened=_loosened(before, verdict, survey, content, options),
-        trusted=options.trust,
-    )
+    verdict = _with_other_rules(ws, verdict, survey, content, options)
     verdict, shrunk = _with_baseline(ws, verdict, survey)
     if verdict.violations:
         from kl_hooks.arch.content import decision_titles
@@ -107,6 +83,45 @@ def run_check(
     run = new_run_id()
     remarks = [*survey.notes, *shrunk, *_record(ws, verdict, content, run)]
     return verdict, [*remarks, *(_index_violations(ws, verdict, run) if source == WORKTREE else ())]
+
+
+def _verdict_without_rules(
+    ws: Workspace, content: Content, source: str, options: CheckOptions
+) -> tuple[Verdict | None, list[str]]:
+    """The verdict on a content without a manifest: none, unless removing it is what loosens."""
+    nothing = Verdict(Manifest(MANIFEST, ()), (), (), (), 0, source, trusted=options.trust)
+    before = _rules_before(ws, content, options)
+    removed = replace(nothing, loosened=_loosened(before, nothing, None, content, options))
+    if removed.clean:
+        return None, [f"warning: {problem}" for problem in removed.loosened]
+    return removed, []
+
+
+def _with_other_rules(
+    ws: Workspace, verdict: Verdict, survey: Survey, content: Content, options: CheckOptions
+) -> Verdict:
+    """The verdict with what is not a rule between layers: imports of runs, paths without files,
+    contracts, and rules that were loosened.
+    """
+    manifest = verdict.manifest
+    # a gate that only reports would have nobody to read it, and a commit pays for no database
+    if manifest.runtime_imports == "forbid" or (
+        manifest.runtime_imports == "report" and verdict.source == WORKTREE
+    ):
+        from kl_hooks.arch.runtime_imports import with_runtime_imports
+
+        verdict = with_runtime_imports(ws, verdict, survey, utc_day(ws))
+    before = _rules_before(ws, content, options)
+    verdict = _with_unmatched_paths(verdict, survey, before, options)
+    if manifest.contracts:
+        verdict = _with_contracts(ws, verdict, survey)
+    # before the baseline is applied: the rules of both contents are compared with the accepted
+    # violations too
+    return replace(
+        verdict,
+        loosened=_loosened(before, verdict, survey, content, options),
+        trusted=options.trust,
+    )
 
 
 def _rules_before(ws: Workspace, content: Content, options: CheckOptions) -> Rules | None:

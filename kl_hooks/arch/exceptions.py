@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kl_hooks.arch.content import DECISIONS, load_content, record_id, require_repository, utc_day
-from kl_hooks.arch.import_survey import survey_imports
+from kl_hooks.arch.import_survey import Survey, survey_imports
 from kl_hooks.arch.layer_check import is_excepted
 from kl_hooks.arch.layers import Edge, ManifestProblems, edges
 from kl_hooks.arch.manifest_parser import read_manifest
@@ -317,50 +317,71 @@ def add_exception(
         )
     manifest = read_manifest(MANIFEST, content.manifest)
     last = last_day(until, ws)
-    # it goes into a file that is committed
+    why = _stated_reason(reason)
+    survey = survey_imports(ws, content)
+    excused = _excused_imports(manifest, survey, source, target, last)
+    known_ids = _records(top)
+    if decision:
+        name, record = decision_id(decision, known_ids), ""
+    else:
+        # one more than the highest number ever used (requirement A22), not the first free one
+        name = next_decision_id(known_ids | _named(manifest) | _ever(ws))
+        record = DECISIONS + decision_file_name(name, source, target)
+    wanted = Allowance(source, target, last, name)
+    new_manifest, line = _with_exception(content.manifest, wanted)
+    files = {path: text for path, text in survey.modules.items() if plain_name(text) == source}
+    text = decision_text(
+        name, wanted, why, utc_day(ws), manifest, excused, sorted(files), accepted=accept
+    )
+    _write(top, content.manifest, new_manifest, record, text)
+    remarks = []
+    if decision and decision not in known_ids:
+        remarks.append(f"{decision} is not in {DECISIONS}: make sure that people find it.")
+    return AddedException(
+        Allowance(source, target, last, name, line), record, len(excused), tuple(remarks)
+    )
+
+
+def _stated_reason(reason: str) -> str:
+    """The reason, redacted: it goes into a file that is committed. UsageProblem without a word."""
     why = redact(reason).strip()
     if not any(letter.isalpha() for letter in why):
         what = "--reason has no word in it." if why else "--reason is empty."
         raise UsageProblem(
             what, place="kl arch allow", hint="Give the reason, for whoever reads it later."
         )
-    survey = survey_imports(ws, content)
+    return why
+
+
+def _excused_imports(
+    manifest: Manifest, survey: Survey, source: str, target: str, last: str
+) -> list[Edge]:
+    """The forbidden imports of today that the exception excuses. UsageProblem for unknown names,
+    for an exception that is there, and for one that excuses nothing.
+    """
     crossing = list(edges(manifest, survey.links_under(manifest), survey.modules))
     refuse_unknown(
         manifest, crossing, {plain_name(name) for name in survey.modules.values()}, source, target
     )
     refuse_again(manifest, source, target, last)
-    fitting = [
+    excused = [
         edge
         for edge in crossing
         if not edge.allowed and is_excepted(Allowance(source, target), edge)
     ]
-    refuse_idle(manifest, fitting, source, target)
-    known_ids = _records(top)
-    # one more than the highest number ever used (requirement A22), not the first free one
-    name = (
-        decision_id(decision, known_ids)
-        if decision
-        else next_decision_id(known_ids | _named(manifest) | _ever(ws))
-    )
-    wanted = Allowance(source, target, last, name)
-    inserted = insert_exception(MANIFEST, content.manifest, wanted)
+    refuse_idle(manifest, excused, source, target)
+    return excused
+
+
+def _with_exception(manifest: bytes, wanted: Allowance) -> tuple[bytes, int]:
+    """The text of the manifest with the exception, and its line there."""
+    inserted = insert_exception(MANIFEST, manifest, wanted)
     if inserted is None:
-        entry = f"{{from: {source}, to: {target}, until: {last}}}"
+        entry = f"{{from: {wanted.source}, to: {wanted.target}, until: {wanted.until}}}"
         raise UsageProblem(
             "no place was found for the exception.", place=MANIFEST, hint=f"Add it by hand: {entry}"
         )
-    record = "" if decision else DECISIONS + decision_file_name(name, source, target)
-    files = {path: text for path, text in survey.modules.items() if plain_name(text) == source}
-    text = decision_text(
-        name, wanted, why, utc_day(ws), manifest, fitting, sorted(files), accepted=accept
-    )
-    _write(top, content.manifest, inserted[0], record, text)
-    remarks = []
-    if decision and decision not in known_ids:
-        remarks.append(f"{decision} is not in {DECISIONS}: make sure that people find it.")
-    exception = Allowance(source, target, last, name, inserted[1])
-    return AddedException(exception, record, len(fitting), tuple(remarks))
+    return inserted
 
 
 def _named(manifest: Manifest) -> set[str]:

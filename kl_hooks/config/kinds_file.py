@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kl_hooks.config.yaml import MapNode, Node, NodeReader, TextNode, load_yaml
 from kl_hooks.errors import UsageProblem
@@ -506,24 +506,9 @@ def _build_kind(reader: NodeReader, root: Node, kind_map: _Map) -> Kind:
         )
     fields = _read_fields(reader, kind_map)
     names = [one.name for one in fields]
-    statuses = tuple(kind_map.words("statuses", shape=_STATUS))
-    if "statuses" in kind_map and not statuses:
-        kind_map.report(
-            "statuses", "names none.", "The first is what a new record has.", at_key=True
-        )
-    statuses = statuses or ("current",)
-    storage, numbering = (
-        kind_map.choice("home", _STORAGES),
-        kind_map.choice("numbering", _NUMBERINGS),
-    )
-    if numbering == "hash" and "identity" not in kind_map:
-        reader.report(
-            root, '"numbering: hash" needs "identity": the fields that make two records the same.'
-        )
-    least, most = _DIGITS.get(numbering, (4, 9))
-    numbers = f' for "numbering: {numbering}"' if "numbering" in kind_map else ""
-    days = reader.keys(kind_map.node("ttl"), AUTHORITIES, ' in "ttl"') if "ttl" in kind_map else {}
+    statuses = _read_statuses(kind_map)
     verbs = _read_verbs(reader, kind_map, statuses, [*names, "source", "superseded_by"])
+    storage = kind_map.choice("home", _STORAGES)
     # a file in git instructs whoever clones it, and a verb for persons shows that one decides: both
     # wait for a person
     usual = _NATURES[0] if storage == "file" or any(verb.person for verb in verbs) else _NATURES[1]
@@ -535,7 +520,6 @@ def _build_kind(reader: NodeReader, root: Node, kind_map: _Map) -> Kind:
         purpose=kind_map.line("purpose"),
         statuses=statuses,
         fields=fields,
-        numbering=numbering,
         verbs=verbs,
         live=tuple(kind_map.words("live", statuses))
         if "live" in kind_map
@@ -545,19 +529,49 @@ def _build_kind(reader: NodeReader, root: Node, kind_map: _Map) -> Kind:
         list_fields=tuple(kind_map.words("beside", names)),
         filed=tuple(kind_map.words("filed", statuses)),
         budget_category=kind_map.choice("share", BUDGET_CATEGORIES, "domain_knowledge"),
-        identity=tuple(kind_map.words("identity", ["title", *names])),
-        digits=kind_map.number("digits", least, most, least, numbers)
-        if "digits" in kind_map
-        else 0,
-        ttl={
-            one: reader.number(node, f'"{one}" in "ttl"', 1, 36_500, 90)
-            for one, (_, node) in days.items()
-        },
+        ttl=_read_ttl(reader, kind_map),
         spellings=kind_map.pairs("spellings", statuses, "one of the statuses"),
         retention=kind_map.number("retention", 0, 36_500, 0),
         by=reader.path,
+        **_read_numbering(reader, root, kind_map, names),
     )
     return with_proposals(kind) if name else kind
+
+
+def _read_statuses(kind_map: _Map) -> tuple[str, ...]:
+    statuses = tuple(kind_map.words("statuses", shape=_STATUS))
+    if "statuses" in kind_map and not statuses:
+        kind_map.report(
+            "statuses", "names none.", "The first is what a new record has.", at_key=True
+        )
+    return statuses or ("current",)
+
+
+def _read_numbering(
+    reader: NodeReader, root: Node, kind_map: _Map, names: Sequence[str]
+) -> dict[str, Any]:
+    """The attributes `numbering`, `identity` and `digits` of a kind."""
+    numbering = kind_map.choice("numbering", _NUMBERINGS)
+    if numbering == "hash" and "identity" not in kind_map:
+        reader.report(
+            root, '"numbering: hash" needs "identity": the fields that make two records the same.'
+        )
+    least, most = _DIGITS.get(numbering, (4, 9))
+    shown = f' for "numbering: {numbering}"' if "numbering" in kind_map else ""
+    digits = kind_map.number("digits", least, most, least, shown) if "digits" in kind_map else 0
+    identity = tuple(kind_map.words("identity", ["title", *names]))
+    return {"numbering": numbering, "identity": identity, "digits": digits}
+
+
+def _read_ttl(reader: NodeReader, kind_map: _Map) -> dict[str, int]:
+    """Authority → days until its records expire."""
+    if "ttl" not in kind_map:
+        return {}
+    days = reader.keys(kind_map.node("ttl"), AUTHORITIES, ' in "ttl"')
+    return {
+        authority: reader.number(node, f'"{authority}" in "ttl"', 1, 36_500, 90)
+        for authority, (_, node) in days.items()
+    }
 
 
 def _live(statuses: tuple[str, ...], verbs: Sequence[Verb]) -> tuple[str, ...]:

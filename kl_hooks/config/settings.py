@@ -10,7 +10,7 @@ about to change something refuses instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -264,88 +264,116 @@ def user_settings_file(environ: Mapping[str, str]) -> Path | None:
 
 def merge_settings(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Settings:
     """One setting of each; every value here is `[value, line, column]`. Pure."""
-    warnings: list[Problem] = []
     chosen = {key: values[0] for key, values in user.items()}
-    chosen["plugins"] = tuple(chosen.get("plugins", ()))
+    warnings = [
+        problem
+        for choose in (
+            _allow_plugins,
+            _shorten_reviewers,
+            _refuse_users_keys,
+            _choose_stricter,
+            _fill_in_defaults,
+            _take_repository_keys,
+        )
+        for problem in choose(checkout, chosen)
+    ]
+    return Settings(warnings=tuple(warnings), **chosen)
 
-    def refuse(key: str, message: str, hint: str) -> None:
-        _, line, column = checkout[key]
-        warnings.append(Problem(SETTINGS_FILE, line, column, message, hint))
 
-    if "plugins" in checkout:
-        for name in checkout["plugins"][0]:
-            if name not in chosen["plugins"]:
-                hint = (
-                    "To allow it in this clone: git config kl.plugins"
-                    f" '{' '.join((*chosen['plugins'], name))}'"
-                )
-                refuse(
-                    "plugins",
-                    f'plugin "{name}" is asked for by the repository only; not loaded.',
-                    hint,
-                )
-    mine = chosen["reviewers"] = tuple(chosen.get("reviewers", ()))
-    if "reviewers" in checkout:
-        named = checkout["reviewers"][0]
-        # a repository may only shorten the user's list: it must not name who approves what this
-        # user's agents read
-        chosen["reviewers"] = tuple(name for name in mine if name in named)
-        for name in named:
-            if name not in mine:
-                hint = (
-                    "To let it review in this clone: git config kl.reviewers"
-                    f" '{' '.join((*mine, name))}'"
-                )
-                refuse(
-                    "reviewers",
-                    f'reviewer "{name}" is named by the repository only; it may not approve.',
-                    hint,
-                )
+def _refusal(checkout: Mapping[str, Any], key: str, message: str, hint: str) -> Problem:
+    _, line, column = checkout[key]
+    return Problem(SETTINGS_FILE, line, column, message, hint)
+
+
+def _allow_plugins(checkout: Mapping[str, Any], chosen: dict[str, Any]) -> Iterator[Problem]:
+    """Load what the user allows; report what only the repository names."""
+    plugins = chosen["plugins"] = tuple(chosen.get("plugins", ()))
+    for name in checkout["plugins"][0] if "plugins" in checkout else ():
+        if name not in plugins:
+            allowed = " ".join((*plugins, name))
+            yield _refusal(
+                checkout,
+                "plugins",
+                f'plugin "{name}" is asked for by the repository only; not loaded.',
+                f"To allow it in this clone: git config kl.plugins '{allowed}'",
+            )
+
+
+def _shorten_reviewers(checkout: Mapping[str, Any], chosen: dict[str, Any]) -> Iterator[Problem]:
+    """A repository may only shorten the user's list: it must not name who approves what this user's
+    agents read.
+    """
+    users = chosen["reviewers"] = tuple(chosen.get("reviewers", ()))
+    if "reviewers" not in checkout:
+        return
+    stated = checkout["reviewers"][0]
+    chosen["reviewers"] = tuple(name for name in users if name in stated)
+    for name in stated:
+        if name not in users:
+            allowed = " ".join((*users, name))
+            yield _refusal(
+                checkout,
+                "reviewers",
+                f'reviewer "{name}" is named by the repository only; it may not approve.',
+                f"To let it review in this clone: git config kl.reviewers '{allowed}'",
+            )
+
+
+def _refuse_users_keys(checkout: Mapping[str, Any], chosen: dict[str, Any]) -> Iterator[Problem]:
+    """A server that a repository names would be given what this user's agents store."""
     for key, default in _USERS_ONLY.items():
         if key in checkout and checkout[key][0] != chosen.get(key, default):
-            # a server that a repository names would be given what this user's agents keep
             asked = f"'{' '.join(checkout[key][0])}'" if key in _LISTS else checkout[key][0]
-            hint = f"To ask for it in this clone: git config kl.{key.replace('_', '-')} {asked}"
-            refuse(key, f'"{key}" is for a user to set, not for a repository; ignored.', hint)
+            yield _refusal(
+                checkout,
+                key,
+                f'"{key}" is for a user to set, not for a repository; ignored.',
+                f"To ask for it in this clone: git config kl.{key.replace('_', '-')} {asked}",
+            )
     chosen["trusted_agents"] = tuple(chosen.get("trusted_agents", ()))
+
+
+def _choose_stricter(checkout: Mapping[str, Any], chosen: dict[str, Any]) -> Iterator[Problem]:
     for key, looser in _LOOSER.items():
         if key not in checkout:
             continue
         if key not in chosen or looser(checkout[key][0]) <= looser(chosen[key]):
             chosen[key] = checkout[key][0]
         else:
-            refuse(
+            yield _refusal(
+                checkout,
                 key,
                 f"{checkout[key][0]} is looser than your own setting; ignored.",
                 f"Yours: {chosen[key]}.",
             )
+
+
+def _fill_in_defaults(checkout: Mapping[str, Any], chosen: dict[str, Any]) -> Iterator[Problem]:
+    """Of settings that loosen nothing, the repository's is the default of the user's."""
     for key in ("significance", "docs", "context_cache", "context_weights"):
         if key in checkout:
             chosen.setdefault(key, checkout[key][0])
-    # what a content's tests are is part of the content: kl verify reads it from there, or from
-    # --trust-ref
-    if chosen.pop("verify", None) is not None:
-        hint = f"Write it in the repository's {SETTINGS_FILE}."
-        warnings.append(
-            Problem(
-                "your configuration", 0, 0, '"verify" is for a repository to set; ignored.', hint
+    yield from ()
+
+
+def _take_repository_keys(checkout: Mapping[str, Any], chosen: dict[str, Any]) -> Iterator[Problem]:
+    """What a content's tests are is part of the content: kl verify reads it from there, or from
+    --trust-ref. So are its documents.
+    """
+    for key in ("verify", "documents"):
+        if chosen.pop(key, None) is not None:
+            yield Problem(
+                "your configuration",
+                0,
+                0,
+                f'"{key}" is for a repository to set; ignored.',
+                f"Write it in the repository's {SETTINGS_FILE}.",
             )
-        )
-    policy = chosen["verify"] = (
-        VerifyPolicy.of(checkout["verify"][0]) if "verify" in checkout else VerifyPolicy()
-    )
-    chosen["verify_exclude"] = policy.exclude
-    if chosen.pop("documents", None) is not None:
-        hint = f"Write it in the repository's {SETTINGS_FILE}."
-        warnings.append(
-            Problem(
-                "your configuration", 0, 0, '"documents" is for a repository to set; ignored.', hint
-            )
-        )
+    stated = VerifyPolicy.of(checkout["verify"][0]) if "verify" in checkout else VerifyPolicy()
+    chosen["verify"], chosen["verify_exclude"] = stated, stated.exclude
     if "documents" in checkout:
         include, exclude, *chunking = checkout["documents"][0]
         chosen["documents"] = DocumentSettings(tuple(include), tuple(exclude), *chunking)
-    return Settings(warnings=tuple(warnings), **chosen)
 
 
 def verify_exclude(name: str, text: bytes | None) -> tuple[str, ...]:

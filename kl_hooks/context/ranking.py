@@ -561,6 +561,68 @@ def _scaled(other: Sequence[_Ranked], best: int) -> list[_Ranked]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Commits:
+    """The commits of the history, each by its number there."""
+
+    files: list[list[str]]
+    """Those that there still are."""
+    is_counted: list[bool]
+    """Whether it touched some of these, and not too many."""
+    days: list[float]
+    """Its age, from the newest one."""
+    worth: list[float]
+    """What its message weighs for each of its files."""
+    lengths: Sequence[tuple[int, int]]
+
+    @property
+    def number(self) -> int:
+        """Of those that count."""
+        return sum(self.is_counted)
+
+    @property
+    def mean_length(self) -> float:
+        """Of the messages of those that count."""
+        pairs = zip(self.lengths, self.is_counted, strict=True)
+        return sum(whole for (whole, _), counts in pairs if counts) / self.number
+
+
+class _MessageMatches(NamedTuple):
+    """The messages that have words of the task."""
+
+    scores: dict[int, float]
+    """Commit → how well its message fits."""
+    about: dict[str, dict[str, float]]
+    """Path → word → how much the messages about it have it."""
+    idf: dict[str, float]
+
+
+def _touched_files(commits: _Commits, scores: Mapping[int, float]) -> dict[str, float]:
+    """Path → what the best commits give to it."""
+    aged = {
+        commit: score * (0.3 + 0.7 * half_life(commits.days[commit], _COMMIT_HALF_LIFE))
+        for commit, score in scores.items()
+    }
+    touched: dict[str, float] = {}
+    best = sorted(aged, key=lambda commit: (-round(aged[commit], 9), commit))[:_COMMITS]
+    for commit in best:
+        for path in commits.files[commit]:
+            gain = (aged[commit] / aged[best[0]]) ** 2 / len(commits.files[commit]) ** 0.3
+            touched[path] = touched.get(path, 0.0) + gain
+    return touched
+
+
+class _Bounded(NamedTuple):
+    """A symbol of which only its signals are known, and not yet its kind."""
+
+    file: RankedFile
+    position: int
+    """Among the symbols of the file; 0 is the module."""
+    parts: dict[str, float]
+    total: float
+    """The sum of the parts; its score is within what its kind adds or takes."""
+
+
 class _Scores:
     """The signals of one task in one corpus."""
 
@@ -734,75 +796,74 @@ class _Scores:
         """What past commits with such messages touched; and the messages of a file taken as a text
         about it.
         """
+        commits = self._read_commits()
+        if commits is None:
+            return {}, {}
+        matches = self._matching_messages(commits)
+        return _touched_files(commits, matches.scores), self._message_scores(commits, matches)
+
+    def _read_commits(self) -> _Commits | None:
+        """The commits of the history with the files that there still are; None where none counts."""
         history = self._reader.history
         if history is None or not history.times:
-            return {}, {}
-        existing = self._reader.postings.existing(
-            path for paths_of_commit in history.files for path in paths_of_commit
-        )
-        files: list[list[str]] = [
-            [path for path in paths_of_commit if path in existing]
-            for paths_of_commit in history.files
-        ]
-        counted = [
-            bool(paths_of_commit) and len(paths_of_commit) <= _COMMIT_FILES
-            for paths_of_commit in files
-        ]
-        number = sum(counted)
-        if not number:
-            return {}, {}
+            return None
+        existing = self._reader.postings.existing(path for paths in history.files for path in paths)
+        files = [[path for path in paths if path in existing] for paths in history.files]
+        is_counted = [bool(paths) and len(paths) <= _COMMIT_FILES for paths in files]
+        if not any(is_counted):
+            return None
         newest = max(history.times)
         days = [max(0, newest - time) / 86_400 for time in history.times]
-        mean = (
-            sum(whole for (whole, _), one in zip(history.lengths, counted, strict=True) if one)
-            / number
-        )
+        worth = [
+            half_life(age, _MESSAGE_HALF_LIFE) / sqrt(len(paths)) if counts else 0.0
+            for age, paths, counts in zip(days, files, is_counted, strict=True)
+        ]
+        return _Commits(files, is_counted, days, worth, history.lengths)
+
+    def _matching_messages(self, commits: _Commits) -> _MessageMatches:
+        """Rank the messages by the words of the task (BM25), and count these words by file."""
+        assert self._reader.history is not None
+        commits_of_term = self._reader.history.find(self._query.weights)
         scores: dict[int, float] = {}
         about: dict[str, dict[str, float]] = {}
-        lengths: dict[str, float] = {}
-        worth = [
-            half_life(age, _MESSAGE_HALF_LIFE) / sqrt(len(paths_of_commit)) if one else 0.0
-            for age, paths_of_commit, one in zip(days, files, counted, strict=True)
-        ]
-        for commit, paths_of_commit in enumerate(files):
-            for path in paths_of_commit if counted[commit] else ():
-                lengths[path] = lengths.get(path, 0.0) + worth[commit] * history.lengths[commit][1]
-        hits_of_term = history.find(self._query.weights)
         idf: dict[str, float] = {}
+        number, mean = commits.number, commits.mean_length
         for term, weight in self._query.weights.items():
             hits = [
-                (commit, count) for commit, count in hits_of_term.get(term, ()) if counted[commit]
+                (commit, count)
+                for commit, count in commits_of_term.get(term, ())
+                if commits.is_counted[commit]
             ]
             if not hits:
                 continue
             idf[term] = _idf(number, len(hits))
             for commit, count in hits:
-                norm = _K1 * (1 - _B + _B * history.lengths[commit][0] / mean) if mean else _K1
+                norm = _K1 * (1 - _B + _B * commits.lengths[commit][0] / mean) if mean else _K1
                 scores[commit] = scores.get(commit, 0.0) + weight * idf[term] * count * (
                     _K1 + 1
                 ) / (count + norm)
-                for path in files[commit]:
+                for path in commits.files[commit]:
                     of_file = about.setdefault(path, {})
-                    of_file[term] = of_file.get(term, 0.0) + worth[commit]
-        aged = {
-            c: score * (0.3 + 0.7 * half_life(days[c], _COMMIT_HALF_LIFE))
-            for c, score in scores.items()
-        }
-        touched: dict[str, float] = {}
-        best = sorted(aged, key=lambda commit: (-round(aged[commit], 9), commit))[:_COMMITS]
-        for commit in best:
-            for path in files[commit]:
-                gain = (aged[commit] / aged[best[0]]) ** 2 / len(files[commit]) ** 0.3
-                touched[path] = touched.get(path, 0.0) + gain
+                    of_file[term] = of_file.get(term, 0.0) + commits.worth[commit]
+        return _MessageMatches(scores, about, idf)
+
+    def _message_scores(self, commits: _Commits, matches: _MessageMatches) -> dict[str, float]:
+        """Path → how well all messages about it, together, fit the task."""
+        lengths: dict[str, float] = {}
+        for commit, paths in enumerate(commits.files):
+            for path in paths if commits.is_counted[commit] else ():
+                worth = commits.worth[commit] * commits.lengths[commit][1]
+                lengths[path] = lengths.get(path, 0.0) + worth
         average = sum(lengths.values()) / len(lengths)
         messages = {}
-        for path, counts in about.items():
+        for path, masses in matches.about.items():
             total = 0.0
-            for term, mass in counts.items():
-                value = mass / (0.5 + 0.5 * lengths[path] / average)
-                total += self._query.weights[term] * idf[term] * 2 * value / (value + 1)
+            for term, mass in masses.items():
+                density = mass / (0.5 + 0.5 * lengths[path] / average)
+                weight = self._query.weights[term] * matches.idf[term]
+                total += weight * 2 * density / (density + 1)
             messages[path] = total
-        return touched, messages
+        return messages
 
     def _import_scores(
         self,
@@ -851,57 +912,65 @@ class _Scores:
         """
         if not most:
             return ()
-        callers = self._caller_scores()
+        chosen = self._possible_best(list(self._bounded_symbols(files)), files[:shown], most)
+        wanted: dict[str, list[int]] = {}
+        for symbol in chosen:
+            wanted.setdefault(symbol.file.path, []).append(symbol.position)
+        rows = self._reader.symbols(wanted)
+        ranked = [
+            self._ranked_symbol(symbol.file, row, symbol.parts)
+            for symbol in chosen
+            if (row := rows.get((symbol.file.path, symbol.position))) and row.kind != "namespace"
+        ]
+        return tuple(sorted(ranked, key=lambda symbol: (-symbol.score, symbol.id, symbol.path)))
+
+    def _bounded_symbols(self, files: Sequence[RankedFile]) -> Iterator[_Bounded]:
+        """Every symbol of these files with its signals, as shares of the best of each."""
         weighted_signals = (
             ("words", _SYMBOL_WORDS, self.words),
             ("names", _SYMBOL_NAMES, self.names),
             ("pairs", _SYMBOL_PAIRS, self.pairs),
-            ("callers", _SYMBOL_CALLER, callers),
+            ("callers", _SYMBOL_CALLER, self._caller_scores()),
         )
         signals = [
-            (part, weight, some, max(some.values()))
-            for part, weight, some in weighted_signals
-            if any(some.values())
+            (part, weight, scores, max(scores.values()))
+            for part, weight, scores in weighted_signals
+            if any(scores.values())
         ]
         best = max(self._file_scores.values(), default=0.0)
-        places_of = self._reader.postings.places({one.path for one in files})
-        changed = {path for _, path in self._failure.changed}
-        parts_of: list[tuple[RankedFile, int, dict[str, float], float]] = []
-        least: list[float] = []
-        for number, one in enumerate(files):
-            first, places = places_of.get(one.path, (0, ()))
-            of_file = _SYMBOL_FILE * (1 + max(self._file_scores[one.path] - best, -6) / 6)
+        places_of = self._reader.postings.places({file.path for file in files})
+        for file in files:
+            first, places = places_of.get(file.path, (0, ()))
+            of_file = _SYMBOL_FILE * (1 + max(self._file_scores[file.path] - best, -6) / 6)
             for doc, index in enumerate(places, first):
                 parts = {
-                    part: weight * values[doc] / top
-                    for part, weight, values, top in signals
-                    if doc in values
+                    part: weight * scores[doc] / top
+                    for part, weight, scores, top in signals
+                    if doc in scores
                 }
                 parts["file"] = of_file
-                sum_of_parts = sum(parts.values())
-                parts_of.append(
-                    (
-                        one,
-                        index,
-                        parts,
-                        sum_of_parts + _TOP_LEVEL + (_SYMBOL_CHANGED if one.path in changed else 0),
-                    )
-                )
-                if number < shown and index:  # the first one is the module
-                    least.append(sum_of_parts + _CLASS)
-        # half a millionth: scores are rounded
-        enough = nlargest(most, least)[-1] - 1e-6 if len(least) >= most else -10.0
-        chosen = [(one, index, parts) for one, index, parts, bound in parts_of if bound >= enough]
-        wanted: dict[str, list[int]] = {}
-        for one, index, _ in chosen:
-            wanted.setdefault(one.path, []).append(index)
-        rows = self._reader.symbols(wanted)
-        ranked = [
-            self._ranked_symbol(one, rows[one.path, index], parts)
-            for one, index, parts in chosen
-            if (one.path, index) in rows and rows[one.path, index].kind != "namespace"
+                yield _Bounded(file, index, parts, sum(parts.values()))
+
+    def _possible_best(
+        self, symbols: Sequence[_Bounded], shown: Sequence[RankedFile], most: int
+    ) -> list[_Bounded]:
+        """Those whose highest possible score reaches the lowest possible one of the best `most` of
+        the files that are shown.
+        """
+        paths = {file.path for file in shown}
+        lowest = [
+            symbol.total + _CLASS
+            for symbol in symbols
+            if symbol.position and symbol.file.path in paths
         ]
-        return tuple(sorted(ranked, key=lambda one: (-one.score, one.id, one.path)))
+        # half a millionth: scores are rounded
+        enough = nlargest(most, lowest)[-1] - 1e-6 if len(lowest) >= most else -10.0
+        changed = {path for _, path in self._failure.changed}
+        return [
+            symbol
+            for symbol in symbols
+            if symbol.total + _TOP_LEVEL + _SYMBOL_CHANGED * (symbol.file.path in changed) >= enough
+        ]
 
     def _ranked_symbol(
         self, file: RankedFile, row: SymbolRow, parts: dict[str, float]

@@ -246,61 +246,93 @@ def add_related(
     `clean` redacts; what `policy` hides gets no body. Without a graph nothing is added; a graph
     that can't be read lowers the coverage.
     """
-    coverage, lists = dict(gathered.coverage), dict(gathered.lists)
-    for scope_path in request.scope:
+    coverage = dict(gathered.coverage)
+    lists = _within_scope(ws, gathered.lists, request.scope)
+    try:
+        with ws.store.reading("graph") as db:
+            if db is not None:
+                lists = _with_related_code(ws, db, request, task, lists, changes)
+                lists = _with_suspects(ws, db, lists, policy)
+                lists = _with_text(ws, db, request, lists, clean, policy)
+            elif request.pins:
+                lists["pins"] = tuple(_pinned(ws, None, request.pins))
+        if changes:
+            lists["changed records"] = tuple(_changed_records(ws, changes))
+        if request.filters:
+            lists, coverage["filter"] = _filtered(ws, request, lists)
+        lists = _with_ended_citations(ws, _with_claims(ws, lists, policy))
+    except UsageProblem:
+        # a pin that names nothing is a usage error; a graph that can't be read only lowers coverage
+        raise
+    except (KlError, OSError) as problem:
+        coverage["related code"] = f"failed: {one_line(str(problem), 160)}"
+    return replace(gathered, lists=lists, coverage=dict(sorted(coverage.items())))
+
+
+def _within_scope(
+    ws: Workspace, lists: Mapping[str, tuple[Candidate, ...]], scope: Sequence[str]
+) -> dict[str, tuple[Candidate, ...]]:
+    """The lists without code outside these folders. UsageProblem for a path that is not there."""
+    for scope_path in scope:
         if not (ws.root / scope_path).exists():
             raise UsageProblem(
                 f"{scope_path!r} is no file or folder here.",
                 place="--scope",
                 hint="Give a path from the repository's root.",
             )
-    if request.scope:
-        lists = {
-            name: tuple(row for row in rows if _in_scope(row, request.scope))
-            for name, rows in lists.items()
-        }
-    try:
-        with ws.store.reading("graph") as db:
-            if db is not None:
-                lists["pins"] = (*_pinned(ws, db, request.pins), *_named_files(db, task))
-                lists["code"] = tuple(
-                    _with_frames(db, task, lists.get("code", ()), lists.pop("executed", ()))
-                )
-                if changes:
-                    lists["changed code"] = tuple(_changed_code(db, changes))
-                if request.weight == "high":
-                    lists[NEIGHBORS] = tuple(_neighbors(db, lists))
-                lists = {
-                    name: rows for name, rows in lists.items() if rows or name in gathered.lists
-                }
-                lists = _with_suspects(ws, db, lists, policy)
-                if request.profile == BRIEF:
-                    from kl_hooks.context.brief import with_facts
+    if not scope:
+        return dict(lists)
+    return {
+        name: tuple(row for row in rows if _in_scope(row, scope)) for name, rows in lists.items()
+    }
 
-                    shows = policy.shows if policy else bool
-                    lists = with_facts(ws, db, lists, near_code(code_of(lists))[0], shows)
-                else:
-                    lists = _described(ws, db, lists, clean, policy)
-            elif request.pins:
-                lists["pins"] = tuple(_pinned(ws, None, request.pins))
-        if changes:
-            lists["changed records"] = tuple(_changed_records(ws, changes))
-        if request.filters:
-            filters = _read_filters(request.filters, ws.kinds)
-            exact = tuple(_matching_records(ws, filters))
-            lists, coverage["filter"] = (
-                _keep_matching(lists, filters, exact),
-                "ok" if exact else "empty",
-            )
-            lists |= {"filter": exact} if exact else {}
-        lists = _with_ended_citations(ws, _with_claims(ws, lists, policy))
-    except (
-        UsageProblem
-    ):  # a pin that names nothing is a usage error; a graph that can't be read only lowers coverage
-        raise
-    except (KlError, OSError) as problem:
-        coverage["related code"] = f"failed: {one_line(str(problem), 160)}"
-    return replace(gathered, lists=lists, coverage=dict(sorted(coverage.items())))
+
+def _with_related_code(
+    ws: Workspace,
+    db: Database,
+    request: Request,
+    task: Task,
+    gathered: Mapping[str, tuple[Candidate, ...]],
+    changes: Changes | None,
+) -> dict[str, tuple[Candidate, ...]]:
+    """The lists with pins, frames, changed code and neighbors; those of them that are not empty."""
+    lists = dict(gathered)
+    lists["pins"] = (*_pinned(ws, db, request.pins), *_named_files(db, task))
+    lists["code"] = tuple(_with_frames(db, task, lists.get("code", ()), lists.pop("executed", ())))
+    if changes:
+        lists["changed code"] = tuple(_changed_code(db, changes))
+    if request.weight == "high":
+        lists[NEIGHBORS] = tuple(_neighbors(db, lists))
+    return {name: rows for name, rows in lists.items() if rows or name in gathered}
+
+
+def _with_text(
+    ws: Workspace,
+    db: Database,
+    request: Request,
+    lists: dict[str, tuple[Candidate, ...]],
+    clean: Callable[..., str],
+    policy: Policy | None,
+) -> dict[str, tuple[Candidate, ...]]:
+    """The lists with what a brief states of its code, or else with bodies."""
+    if request.profile != BRIEF:
+        return _described(ws, db, lists, clean, policy)
+    from kl_hooks.context.brief import with_facts
+
+    shows = policy.shows if policy else bool
+    return with_facts(ws, db, lists, near_code(code_of(lists))[0], shows)
+
+
+def _filtered(
+    ws: Workspace, request: Request, lists: Mapping[str, tuple[Candidate, ...]]
+) -> tuple[dict[str, tuple[Candidate, ...]], str]:
+    """The lists with only what the filters of the request match, and the coverage of that."""
+    filters = _read_filters(request.filters, ws.kinds)
+    exact = tuple(_matching_records(ws, filters))
+    matching = _keep_matching(lists, filters, exact)
+    if not exact:
+        return matching, "empty"
+    return {**matching, "filter": exact}, "ok"
 
 
 def _in_scope(row: Candidate, scope: Sequence[str]) -> bool:

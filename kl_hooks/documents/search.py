@@ -307,15 +307,8 @@ def _search(
     if mode == "vector" and "code" in kinds:
         notes.append("code has no vectors: it is searched by words only.")
         mode = "keyword" if wanted == ("code",) else "hybrid"
-    near: list[tuple[Chunk | Record, float]] = []
-    if mode != "keyword":
-        try:
-            records = _live_records(ws, may) if "record" in looked else []
-            near = find_near(ws, query, allowed, records, _FUSED, options.progress)
-        except EnvironmentProblem as problem:
-            notes.append(f"searched by words only: {problem}")
-            mode = mode if mode == "graph" else "keyword"
-    words, scope = significant_words(query), Scope(ws, allowed, may)
+    near, mode = _near_in_meaning(ws, query, mode, looked, allowed, may, options, notes)
+    words = significant_words(query)
     matches: list[_Match] = []
     counts, groups = dict.fromkeys(looked, 0), list[CommunitySummary]()
     with _graph(ws, notes, scan) as db:
@@ -323,13 +316,9 @@ def _search(
             with db.snapshot():  # the index may be merged meanwhile, see `index.search`
                 matches, counts = _keyword(ws, db, words, allowed, looked, may)
         if mode != "keyword":
-            if max(len(matches), len(near)) >= _FUSED:
-                notes.append(
-                    f"the best {_FUSED} by words and by meaning are looked at, there may be more."
-                )
-            method = {"vector": "simple", "graph": Options().fusion}.get(mode, options.fusion)
-            matches = _one_each_section(_fused(matches, near, method))
+            matches = _joined(matches, near, mode, options, notes)
             if mode == "graph" and db is not None:
+                scope = Scope(ws, allowed, may)
                 matches, groups = _linked(db, scope, wanted, matches, options)
             counts = {
                 kind: sum(_kind_of(match.what) == kind for match in matches) for kind in wanted
@@ -347,6 +336,43 @@ def _search(
     return SearchAnswer(
         query, mode, tuple(results), sum(counts.values()), counts, tuple(notes), tuple(groups)
     )
+
+
+def _near_in_meaning(
+    ws: Workspace,
+    query: str,
+    mode: str,
+    looked: Collection[str],
+    allowed: Mapping[str, str],
+    may: Visibility | None,
+    options: Options,
+    notes: list[str],
+) -> tuple[list[tuple[Chunk | Record, float]], str]:
+    """What is near by its vector, and the mode that the search has then: without vectors it is by
+    words, which `notes` states.
+    """
+    if mode == "keyword":
+        return [], mode
+    try:
+        records = _live_records(ws, may) if "record" in looked else []
+        return find_near(ws, query, allowed, records, _FUSED, options.progress), mode
+    except EnvironmentProblem as problem:
+        notes.append(f"searched by words only: {problem}")
+        return [], "graph" if mode == "graph" else "keyword"
+
+
+def _joined(
+    matches: Sequence[_Match],
+    near: Sequence[tuple[Chunk | Record, float]],
+    mode: str,
+    options: Options,
+    notes: list[str],
+) -> list[_Match]:
+    """The matches by words and by meaning in one ranking, one of each section."""
+    if max(len(matches), len(near)) >= _FUSED:
+        notes.append(f"the best {_FUSED} by words and by meaning are looked at, there may be more.")
+    method = {"vector": "simple", "graph": Options().fusion}.get(mode, options.fusion)
+    return _one_each_section(_fused(matches, near, method))
 
 
 def _refuse_unknown(query: str, mode: str, options: Options, kinds: Collection[str]) -> None:

@@ -27,7 +27,7 @@ from kl_hooks.proof.content_proof import Proof, prove
 from kl_hooks.proof.content_runs import ContentFacts
 from kl_hooks.proof.expected_tests import Expected
 from kl_hooks.proof.gate_verdict import GateFacts, decide, for_environment, not_assessed
-from kl_hooks.proof.other_runs import OtherRun, environments_of, other_runs, runs_of_content
+from kl_hooks.proof.other_runs import environments_of, other_runs, runs_of_content
 from kl_hooks.proof.test_names import TestNames
 from kl_hooks.proof.variables import variable_notes
 from kl_hooks.store.database import Database
@@ -65,12 +65,11 @@ def judge(
     entries = snapshot.of_tree(trees)
     if snapshot.unread:
         return entries, not_assessed(snapshot.gaps)
-    strength = ws.settings.verified_requires
     if ws.repo is None or not trees:
         content = ContentFacts(
             entries, snapshot.parents(entries), trees, lost_until=snapshot.lost_until
         )
-        return entries, prove(content, strength)
+        return entries, prove(content, ws.settings.verified_requires)
     if trees[0] == object_id(ws.repo.object_format, b"tree", b""):
         # before the first `git add` every repository has this tree, whatever its files
         return entries, Proof(Tier.GUESSED, None, (NOTHING_TRACKED,))
@@ -83,26 +82,33 @@ def judge(
         tree = None
     policy = partial(expected_of_content, rev=rev, base=base, trust_ref=trust_ref)
     expected = cache(partial(policy, ws, ws.repo, trees, tree or ""))
-    names = TestNames(ws, snapshot.db)
     content = facts_of_content(ws.repo, snapshot, trees, tree, expected)
+    facts = _gate_facts(ws, ws.repo, snapshot, content, tree)
+    if not transfer:
+        facts = replace(facts, other_runs=tuple)
+    return entries, decide(replace(facts, origin=origin))
+
+
+def _gate_facts(
+    ws: Workspace, repo: Repository, snapshot: Snapshot, content: ContentFacts, tree: str | None
+) -> GateFacts:
+    """What the verdict on a content may ask. `tree`: where its files are; None: the working tree."""
+    names = TestNames(ws, snapshot.db)
     content = replace(content, current_name=names.current)
-    own_runs = runs_of_content(snapshot, entries, environments_of(ws, ws.repo, tree))
-    no_runs: Callable[[], Sequence[OtherRun]] = tuple
-    facts = GateFacts(
+    own_runs = runs_of_content(snapshot, content.entries, environments_of(ws, repo, tree))
+    return GateFacts(
         for_environment(content, own_runs.values()),
         own_runs=list(own_runs.values()),
-        other_runs=partial(other_runs, ws, ws.repo, snapshot, trees, tree) if transfer else no_runs,
+        other_runs=partial(other_runs, ws, repo, snapshot, content.trees, tree),
         parents=snapshot.parents,
-        strength=strength,
-        origin=origin,
+        strength=ws.settings.verified_requires,
         executed=snapshot.executed,
         why_flaky=FlakyPasses(ws, snapshot.db, names.pairs).why,
-        untracked=partial(_untracked, ws.repo) if tree is None else tuple,
+        untracked=partial(_untracked, repo) if tree is None else tuple,
         variable_notes=partial(variable_notes, ws) if tree is None else lambda runs: (),
-        untrusted=snapshot.untrusted(trees),
+        untrusted=snapshot.untrusted(content.trees),
         losses=tuple(map(str, snapshot.lost)),
     )
-    return entries, decide(facts)
 
 
 def facts_of_content(

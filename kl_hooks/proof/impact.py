@@ -488,66 +488,74 @@ def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
     """
     test_by_name: dict[str, SymbolTest] = {}
     symbols_meant: set[str] = set()
-    known_runs: dict[str, set[str]] = {}
+    runs_of_test: dict[str, set[str]] = {}
     for part in runs.parts:
-        executed, symbols = part.executed, part.symbols
-        if executed is None or symbols is None:
-            continue
-        indexes = [
-            at
-            for at, one in enumerate(executed.symbols)
-            if _matches(one.symbol, symbols.paths[at], name)
-        ]
-        symbols_meant |= {
-            executed.symbols[at].symbol.partition(":")[2]
-            for at in indexes
-            if symbols.paths[at] != name
-        }
-        outcomes = {
-            one.subject.removeprefix("test:"): one.outcome for one in part.original.receipt.evidence
-        }
-        receipt = part.original.receipt
-        for index in indexes:
-            for test in _users(executed, index):
-                if test in outcomes and test in part.verdicts:
-                    state, reason, _ = part.verdicts[test]
-                    # the results of a test that was renamed since are those of one test
-                    now = runs.names.current(test) if part.removed(test) else test
-                    symbol_test = SymbolTest(
-                        now,
-                        executed.symbols[index].symbol,
-                        outcomes[test],
-                        receipt.ended,
-                        receipt.run,
-                        state,
-                        reason,
-                        runs.age(receipt.head),
-                        flaky=runs.flaky.why(test, receipt),
-                    )
-                    known_runs.setdefault(now, set()).add(receipt.run)
-                    test_by_name.setdefault(now, symbol_test)
+        for index, symbol, path in _matching_symbols(part, name):
+            if path != name:
+                symbols_meant.add(symbol.partition(":")[2])
+            for symbol_test in _results_of(runs, part, index):
+                runs_of_test.setdefault(symbol_test.test, set()).add(symbol_test.run)
+                test_by_name.setdefault(symbol_test.test, symbol_test)
     functions = {test.partition("[")[0] for test in test_by_name}
     for symbol_test in _imported_tests(runs, name):
-        symbols_meant |= (
-            {symbol_test.symbol.partition(":")[2]}
-            if _matches(symbol_test.symbol, "", name)
-            else set()
-        )
+        if _matches(symbol_test.symbol, "", name):
+            symbols_meant.add(symbol_test.symbol.partition(":")[2])
         # coverage's own contexts are functions: of one whose cases were recorded it shows nothing
         # more
         if symbol_test.test not in functions:
             test_by_name.setdefault(symbol_test.test, symbol_test)
+    _refuse_other_than_one(runs, name, symbols_meant, is_executed=bool(test_by_name))
+    return sorted(
+        symbol_test._replace(runs=len(runs_of_test.get(symbol_test.test, ())))
+        for symbol_test in test_by_name.values()
+    )
+
+
+def _matching_symbols(part: OtherRun, name: str) -> Iterator[tuple[int, str, str]]:
+    """(index, symbol, path) of the executed symbols of a run that a name may mean."""
+    if part.executed is not None and part.symbols is not None:
+        for index, executed in enumerate(part.executed.symbols):
+            path = part.symbols.paths[index]
+            if _matches(executed.symbol, path, name):
+                yield index, executed.symbol, path
+
+
+def _results_of(runs: Runs, part: OtherRun, index: int) -> Iterator[SymbolTest]:
+    """The results of the tests of a run that executed the symbol with this index."""
+    assert part.executed is not None
+    receipt = part.original.receipt
+    outcomes = {
+        evidence.subject.removeprefix("test:"): evidence.outcome for evidence in receipt.evidence
+    }
+    for test in _users(part.executed, index):
+        if test in outcomes and test in part.verdicts:
+            state, reason, _ = part.verdicts[test]
+            yield SymbolTest(
+                # the results of a test that was renamed since are those of one test
+                runs.names.current(test) if part.removed(test) else test,
+                part.executed.symbols[index].symbol,
+                outcomes[test],
+                receipt.ended,
+                receipt.run,
+                state,
+                reason,
+                runs.age(receipt.head),
+                flaky=runs.flaky.why(test, receipt),
+            )
+
+
+def _refuse_other_than_one(
+    runs: Runs, name: str, symbols_meant: set[str], *, is_executed: bool
+) -> None:
+    """UsageProblem where a name means several symbols, or none that a test executed."""
     if len(symbols_meant) > 1:
         hint = f"Give one of: {', '.join(sorted(symbols_meant)[:5])}"
         raise UsageProblem("several executed symbols are named so.", place=name, hint=hint)
-    if not test_by_name and not symbols_meant:
+    if not is_executed and not symbols_meant:
         hint = "A symbol is a name such as shop.cart.total; runs with symbols: kl evidence list"
         raise UsageProblem(
             "no recorded test executed it.", place=name, hint=_hint_of_unrecorded(runs) or hint
         )
-    return sorted(
-        one._replace(runs=len(known_runs.get(one.test, ()))) for one in test_by_name.values()
-    )
 
 
 def _imported_tests(runs: Runs, name: str) -> Iterator[SymbolTest]:

@@ -210,62 +210,82 @@ def executed_by(ws: Workspace, graph: Database, symbol: Symbol) -> list[Executed
 
     Empty where no run recorded which symbols its tests executed.
     """
-    executed_of: dict[str, ExecutedBy] = {}
     with ws.store.reading() as db:
-        names = TestNames(ws, db)
-        executions = _executions(names, db, _members(graph, symbol.id)) if db is not None else {}
-        entries = {
-            execution.run: entry_of_run(db, execution.run)
-            for symbol_tests in executions.values()
-            for _, execution in symbol_tests.values()
-            if db
-        }
-        passes = FlakyPasses(ws, db, names.pairs)
-        runs = {
-            (test, execution.run)
-            for symbol_tests in executions.values()
-            for test, execution in symbol_tests.values()
-        }
-        flaky = {
-            key: passes.why(key[0], entry.receipt) for key in runs if (entry := entries[key[1]])
-        }
-        # coverage data has no outcomes: those of the newest runs of these tests
-        imported = {
-            test
-            for symbol_tests in executions.values()
-            for test, execution in symbol_tests.values()
-            if execution.recorder == COVERAGE
-        }
-        newest = recent(db, RECENT_RUNS, "pytest") if db and imported else []
-        last = _last_outcomes(newest, set(), {f"test:{test}" for test in imported})[0]
-    heads = {entry.receipt.head for entry in entries.values() if entry and entry.receipt.head}
-    since = {head: count_since(ws.repo, head) for head in sorted(heads)} if ws.repo else {}
-    outcomes = {run: _outcomes(entry) for run, entry in entries.items()}
+        if db is None:
+            return []
+        executions = _executions(TestNames(ws, db), db, _members(graph, symbol.id))
+        facts = _execution_facts(ws, db, executions)
+    executed_of: dict[str, ExecutedBy] = {}
     for identifier, tests in executions.items():
         for now, (test, execution) in tests.items():
-            entry, before = entries[execution.run], executed_of.get(now)
-            if entry is None or (before is not None and before.runs >= execution.runs):
+            before = executed_of.get(now)
+            if facts.entries[execution.run] is None:
                 continue
-            changed = identifier == symbol.id and execution.content_hash != symbol.content_hash
-            cases = [last[case][0] for case in last if f"test:{test}" in (case, _function(case))]
-            shown = min(cases, key=lambda word: word not in REFUTES, default="unknown")
-            outcome, age = (
-                outcomes[execution.run].get(test, shown),
-                since.get(entry.receipt.head or ""),
-            )
+            if before is not None and before.runs >= execution.runs:
+                continue
             executed_of[now] = ExecutedBy(
                 now,
-                outcome,
+                facts.outcome(test, execution.run),
                 execution.run,
-                age,
+                facts.age(execution.run),
                 execution.runs,
-                changed,
-                flaky.get((test, execution.run), ""),
+                identifier == symbol.id and execution.content_hash != symbol.content_hash,
+                facts.flaky.get((test, execution.run), ""),
                 execution.recorder,
             )
     return sorted(
         executed_of.values(),
         key=lambda executed: (executed.outcome not in REFUTES, executed.test),
+    )
+
+
+class _ExecutionFacts(NamedTuple):
+    """What is recorded of the runs in which tests executed a symbol."""
+
+    entries: Mapping[str, Entry | None]
+    outcomes: Mapping[str, Mapping[str, str]]
+    """Run → test → outcome."""
+    flaky: Mapping[tuple[str, str], str]
+    """(test, run) → why its pass there is not reliable."""
+    last: Mapping[str, tuple[str, Entry]]
+    """Test of coverage data, which has no outcomes → its outcome in the newest run that has one."""
+    commits_since: Mapping[str, int | None]
+    """Commit of a run → how many there are since."""
+
+    def outcome(self, test: str, run: str) -> str:
+        """Of a test in a run; where that has none, the worst of its cases in the newest runs."""
+        cases = [
+            row[0] for case, row in self.last.items() if f"test:{test}" in (case, _function(case))
+        ]
+        worst = min(cases, key=lambda word: word not in REFUTES, default="unknown")
+        return self.outcomes[run].get(test, worst)
+
+    def age(self, run: str) -> int | None:
+        """How many commits ago a run was; None: unknown."""
+        entry = self.entries[run]
+        return self.commits_since.get((entry and entry.receipt.head) or "")
+
+
+def _execution_facts(
+    ws: Workspace, db: Database, executions: Mapping[str, Mapping[str, tuple[str, Execution]]]
+) -> _ExecutionFacts:
+    pairs = [pair for tests in executions.values() for pair in tests.values()]
+    entries = {execution.run: entry_of_run(db, execution.run) for _, execution in pairs}
+    passes = FlakyPasses(ws, db, TestNames(ws, db).pairs)
+    flaky = {
+        (test, run): passes.why(test, entry.receipt)
+        for test, run in {(test, execution.run) for test, execution in pairs}
+        if (entry := entries[run])
+    }
+    imported = {f"test:{test}" for test, execution in pairs if execution.recorder == COVERAGE}
+    newest = recent(db, RECENT_RUNS, "pytest") if imported else []
+    heads = {entry.receipt.head for entry in entries.values() if entry and entry.receipt.head}
+    return _ExecutionFacts(
+        entries,
+        {run: _outcomes(entry) for run, entry in entries.items()},
+        flaky,
+        _last_outcomes(newest, set(), imported)[0],
+        {head: count_since(ws.repo, head) for head in sorted(heads)} if ws.repo else {},
     )
 
 

@@ -207,9 +207,33 @@ def change_record(
         if how == REVIVE
         else rule_on_change(ws, kind, record, raw, how, who)
     )
-    raw, proposed = ruling.allowed, _checked_proposal(kind, ruling.proposed)
-    if proposed is not None and not raw:
+    proposed = _checked_proposal(kind, ruling.proposed)
+    if proposed is not None and not ruling.allowed:
         return _propose_change(ws, record, how, proposed, by)
+    changes = _checked_changes(kind, record, ruling.allowed)
+    with (
+        ws.store.writing(what=f"changing a {kind.name}") as db,
+        FileChanges(ws) as files,
+        db.transaction(),
+    ):
+        record = _as_stored_now(db, record, how)
+        changes["updated"] = _today(ws) if record.path else iso(ws.clock.now())
+        if is_counted(kind) and record.path:
+            changes |= counted_fields(db, kind, record, ws.clock.now(), changes)
+        after = record.with_values(**changes)
+        # Checked again as a whole: the row may have changed since the caller read it.
+        validate_or_raise(kind, after.values, f"kl {kind.name} edit")
+        made = _store_change(ws, db, kind, record, after, how, files)
+        note = {**(note or {}), **_content_note(made, by, who, files)}
+        event = Event("changed" if how == "edit" else how, record.id, by, note)
+        insert_events(db, [event], iso(ws.clock.now()))
+        return _with_proposal(ws, db, made, "edit", proposed, by)
+
+
+def _checked_changes(kind: Kind, record: Record, raw: Mapping[str, Any]) -> dict[str, Value | None]:
+    """Field → its new value, None where it is taken out. UsageProblem for what no change of fields
+    may do.
+    """
     cleared, values = _cleared_and_set(kind, raw)
     unknown = [name for name in raw if name not in kind.by_name]
     if unknown:
@@ -224,27 +248,7 @@ def change_record(
         raise UsageProblem(
             "status can't be taken out; commands change it.", place=record.id, hint=hint
         )
-    changes = {
-        **cleared,
-        **values,
-        "updated": iso(ws.clock.now()) if not record.path else _today(ws),
-    }
-    with (
-        ws.store.writing(what=f"changing a {kind.name}") as db,
-        FileChanges(ws) as files,
-        db.transaction(),
-    ):
-        record = _as_stored_now(db, record, how)
-        if is_counted(kind) and record.path:
-            changes |= counted_fields(db, kind, record, ws.clock.now(), values)
-        after = record.with_values(**changes)
-        # Checked again as a whole: the row may have changed since the caller read it.
-        validate_or_raise(kind, after.values, f"kl {kind.name} edit")
-        made = _store_change(ws, db, kind, record, after, how, files)
-        note = {**(note or {}), **_content_note(made, by, who, files)}
-        event = Event("changed" if how == "edit" else how, record.id, by, note)
-        insert_events(db, [event], iso(ws.clock.now()))
-        return _with_proposal(ws, db, made, "edit", proposed, by)
+    return {**cleared, **values}
 
 
 def delete_record(ws: Workspace, record: Record, *, by: str = "") -> None:

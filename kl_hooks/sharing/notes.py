@@ -282,20 +282,13 @@ def share(
         writers=tuple(other for other in done.writers if other != writer),
     )
     if push:
-        if receipts is not None:
-            here = head(repo)[2]
-            published = [
-                receipt for receipt in receipts if receipt.tree == here and _is_shared(receipt)
-            ]
-        else:
-            published = _recorded_here(ws)
-        sound = _without_repeated_checks(_sound(published, remarks))
+        sound = _without_repeated_checks(_sound(_published(ws, repo, receipts), remarks))
         new = _new_receipts(repo, writer, sound, signed=key is not None)
         if not dry_run and new:
             sets = (
-                {receipt.run: executed.get(receipt.run) for receipt in new}
-                if receipts is not None
-                else _executed_here(ws, new)
+                _executed_here(ws, new)
+                if receipts is None
+                else {receipt.run: executed.get(receipt.run) for receipt in new}
             )
             # before the receipts: these are written once, and vouch for the sets
             remarks += share_executed(repo, writer, new, sets)
@@ -305,6 +298,16 @@ def share(
         signed = key is not None and bool(new or events)
         done = replace(done, added=tuple(new), events=tuple(events), signed=signed, pushed=pushed)
     return replace(done, remarks=(*remarks, *done.remarks))
+
+
+def _published(
+    ws: Workspace, repo: Repository, receipts: Sequence[Receipt] | None
+) -> Sequence[Receipt]:
+    """Those of the given receipts that are about the commit that is checked out; else the store's."""
+    if receipts is None:
+        return _recorded_here(ws)
+    here = head(repo)[2]
+    return [receipt for receipt in receipts if receipt.tree == here and _is_shared(receipt)]
 
 
 # -- writing

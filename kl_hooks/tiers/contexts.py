@@ -487,40 +487,10 @@ def _promote(
     options: EntryOptions,
     nearness: Nearness | None,
 ) -> ContextEntry:
-    existing = list_entries(db, caller, caller.actor)
-    newest = sorted(existing, key=lambda entry: (entry.at, entry.key))[-_COMPARED:]
-    # as JSON: a key of an object is a word too
-    text = words(encoded(promoted.value))
-    alike = next(
-        (
-            e
-            for e in newest
-            if e.key == promoted.key or similarity(words(encoded(e.value)), text) >= SAME
-        ),
-        None,
-    )
-    if alike is None and nearness is not None:
-        # two texts that differ in a number are near in meaning, and still not the same
-        comparable = [e for e in newest if _numbers(e.value) == _numbers(promoted.value)]
-        scores = (
-            nearness(encoded(promoted.value), [encoded(e.value) for e in comparable])
-            if comparable
-            else ()
-        )
-        alike = next(
-            (e for e, score in zip(comparable, scores, strict=True) if score >= SAME), None
-        )
-    body = {"short": promoted.id, "accesses": promoted.accesses}
+    alike = _alike_entry(list_entries(db, caller, caller.actor), promoted, nearness)
     if alike is None:
         entry = add_version(db, caller, caller.actor, promoted.key, promoted.value, now, options)
     else:
-        # the same again is a sign of importance; of what is merely alike the larger numbers count
-        boost = _DUPLICATE_BOOST if encoded(alike.value) == encoded(promoted.value) else 0
-        numbers = [
-            min(100, max(getattr(alike, n), getattr(options, n)) + boost * (n == "importance"))
-            for n in ("importance", "confidence")
-        ]
-        merged_ids = (*alike.merged, promoted.id)
         entry = add_version(
             db,
             caller,
@@ -528,23 +498,47 @@ def _promote(
             alike.key,
             promoted.value,
             now,
-            EntryOptions(None, *numbers),
+            _merged_options(alike, promoted, options),
             alike,
-            merged_ids,
+            (*alike.merged, promoted.id),
             "merged",
         )
-        # the sum of both is a fold over events: those of the short-term entry count for the merged
-        # one
+    # importance is a fold over events: those of the short-term entry count for the merged one
     accesses = [
         TierEvent("read", TIER, accessed(caller.actor, entry.key), caller, at=promoted.at)
         for _ in range(promoted.accesses)
     ]
-    insert_events(
-        db,
-        now,
-        [*accesses, TierEvent("promoted", TIER, caller.actor, caller, {**body, "key": entry.key})],
-    )
+    body = {"short": promoted.id, "accesses": promoted.accesses, "key": entry.key}
+    insert_events(db, now, [*accesses, TierEvent("promoted", TIER, caller.actor, caller, body)])
     return entry
+
+
+def _alike_entry(
+    entries: Sequence[ContextEntry], promoted: Entry, nearness: Nearness | None
+) -> ContextEntry | None:
+    """The entry that the promoted one repeats: by its key, by its words, or in its meaning."""
+    newest = sorted(entries, key=lambda entry: (entry.at, entry.key))[-_COMPARED:]
+    # as JSON: a key of an object is a word too
+    text = words(encoded(promoted.value))
+    for entry in newest:
+        if entry.key == promoted.key or similarity(words(encoded(entry.value)), text) >= SAME:
+            return entry
+    # two texts that differ in a number are near in meaning, and still not the same
+    comparable = [entry for entry in newest if _numbers(entry.value) == _numbers(promoted.value)]
+    if nearness is None or not comparable:
+        return None
+    scores = nearness(encoded(promoted.value), [encoded(entry.value) for entry in comparable])
+    return next(
+        (entry for entry, score in zip(comparable, scores, strict=True) if score >= SAME), None
+    )
+
+
+def _merged_options(alike: ContextEntry, promoted: Entry, options: EntryOptions) -> EntryOptions:
+    """The larger numbers of both; the same again is a sign of importance."""
+    boost = _DUPLICATE_BOOST * (encoded(alike.value) == encoded(promoted.value))
+    importance = max(alike.importance, options.importance or 0) + boost
+    confidence = max(alike.confidence, options.confidence or 0)
+    return EntryOptions(None, min(100, importance), min(100, confidence))
 
 
 def take_snapshot(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:

@@ -263,48 +263,42 @@ def write_pool(
     # redacted and measured as a whole first, so that no part of it is written where another part is
     # refused
     new_value, now = json.loads(encoded(value)), ws.clock.now()
+    changed: dict[str, tuple[Sequence[str], Any]]
+    if keys:
+        changed = {keys[0]: (keys[1:], new_value)}
+    else:
+        changed = {key: ((), item) for key, item in new_value.items()}
     with writing(ws, "pools") as db:
         pool = Pool.find(db, caller, name, "write", now)
         pool.insert(db)
-        if if_version is not None and pool.version != if_version:
-            reason = (
-                f"is at version {pool.version}, not {if_version}: somebody changed it, and nothing"
-                " was written."
-            )
-            raise VersionConflict(
-                reason, place=pool.name, hint="Read it again, then write with the new version."
-            )
+        _refuse_other_version(pool, if_version)
         db.execute(
             "DELETE FROM pool_value WHERE pool = ? AND expires > 0 AND expires <= ?",
             (pool.name, now),
         )
-        changed = (
-            {keys[0]: (keys[1:], new_value)}
-            if keys
-            else {key: ((), item) for key, item in new_value.items()}
-        )
         for key, (below, new) in changed.items():
             row = next(iter(_values(db, pool, now, [key])), None)
-            _put(
-                db,
-                pool,
-                caller,
-                now,
-                key,
-                _after(json.loads(row[1]) if row else None, below, new, merge=merge),
-            )
+            old = json.loads(row[1]) if row else None
+            _put(db, pool, caller, now, key, _after(old, below, new, merge=merge))
         evicted = _evict(db, pool, set(changed))
-        version = pool.version + 1
-        db.execute("UPDATE pool SET version = ? WHERE name = ?", (version, pool.name))
-        insert_events(
-            db,
-            now,
-            [
-                _change_event(pool, caller, path, version, now, merge),
-                *(pool.event("evicted", caller, {"key": key}) for key in evicted),
-            ],
+        written = replace(pool, version=pool.version + 1)
+        db.execute("UPDATE pool SET version = ? WHERE name = ?", (written.version, pool.name))
+        change = _change_event(pool, caller, path, written.version, now, merge)
+        evictions = [pool.event("evicted", caller, {"key": key}) for key in evicted]
+        insert_events(db, now, [change, *evictions])
+        return written
+
+
+def _refuse_other_version(pool: Pool, if_version: int | None) -> None:
+    """VersionConflict where the caller read another version of the pool."""
+    if if_version is not None and pool.version != if_version:
+        reason = (
+            f"is at version {pool.version}, not {if_version}: somebody changed it, and nothing"
+            " was written."
         )
-        return replace(pool, version=version)
+        raise VersionConflict(
+            reason, place=pool.name, hint="Read it again, then write with the new version."
+        )
 
 
 def _after(old: Any, path: Sequence[str], new: Any, *, merge: bool) -> Any:
