@@ -135,7 +135,7 @@ class _Builder:
             if _SURROGATE.search(value):
                 self._report("half a character (a lone surrogate).", "Write the character itself.")
                 value = _SURROGATE.sub("\ufffd", value)
-            self._put(TextNode(value, *self.last, plain=getattr(event, "style", None) is None))
+            self._put(TextNode(value, *self.last, plain=not getattr(event, "style", None)))
             return True
         if len(self._open) >= _MAX_DEPTH:
             self._report(f"nested deeper than {_MAX_DEPTH} levels.")
@@ -177,6 +177,10 @@ _MAX_PROBLEMS: Final = 100
 _UNPRINTABLE: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]"
 )
+_DIFFERS: Final = re.compile("[\t?]|[|>][-+0-9]*#")
+"""What libyaml reads otherwise than Python's parser (found by mutation): it takes tabs in a text, a
+`?` that no space follows, a comment right behind the sign of a block.
+"""
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _DASH: Final = "this `-` is not indented like the list it belongs to."
 _PARSER_MESSAGES: Final = {
@@ -208,12 +212,43 @@ def load_yaml(path_name: str, text: bytes) -> tuple[Node | None, list[Problem]]:
         return None, problems
     if conflicts := _merge_conflicts(path_name, decoded):
         return None, conflicts
-    builder = _Builder(path_name, problems)
+    if _DIFFERS.search(decoded) is None and (root := _read_by_libyaml(path_name, decoded)):
+        return root, problems
+    return _read(path_name, decoded, problems)
+
+
+def _read_by_libyaml(path_name: str, text: str) -> Node | None:
+    """The document, by the parser in C; None where there is none, or anything is wrong: what and
+    where it is, Python's parser states better.
+    """
     import yaml
 
-    # not the parser in C: it dies of deep nesting
+    if not yaml.__with_libyaml__:
+        return None
+    problems: list[Problem] = []
+    builder = _Builder(path_name, problems)
+    # events alone: what it makes of nested ones by itself recurses
     try:
-        for event in yaml.parse(decoded, Loader=yaml.SafeLoader):
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            if not builder.take(event) or _is_empty(event):
+                return None
+    except (yaml.YAMLError, ValueError):
+        return None
+    return None if problems else builder.root
+
+
+def _is_empty(event: Any) -> bool:
+    """Whether an event is a missing value, whose place libyaml gives one column further."""
+    return not (getattr(event, "value", "x") or event.style)
+
+
+def _read(path_name: str, text: str, problems: list[Problem]) -> tuple[Node | None, list[Problem]]:
+    """The document and everything wrong with it."""
+    import yaml
+
+    builder = _Builder(path_name, problems)
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
             if not builder.take(event):
                 break
     except yaml.MarkedYAMLError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ from kl_hooks.config.yaml import (
     snake_case,
     suggest_spelling,
 )
+from kl_hooks.model.problem import Problem
 from kl_hooks.store.files import MAX_BYTES
 
 
@@ -192,9 +194,46 @@ text: |
 """
 
 
+def by_python(text: bytes) -> tuple[Node | None, list[Problem]]:
+    """What is read where PyYAML was built without libyaml."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yaml, "__with_libyaml__", False)
+        return load_yaml("f.yaml", text)
+
+
+def test_a_file_without_a_problem_is_read_by_libyaml_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert yaml.__with_libyaml__
+    monkeypatch.setattr(yaml, "SafeLoader", None)
+    assert plain(load_yaml("f.yaml", b"a: [1, 'b']\n")[0]) == {"a": ["1", "b"]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "a: |# below\n b\n",
+            "a: >-2# below\n   b\n",
+            "a: b\tc\n",
+            "a: [b?c]\n",
+            "a: 1\x85b: 2\n",
+        ),
+        *("a: 'b\u2028c'\n", "a: b\u2029  c\n", "a: [b, c<<: ]\n", "a:\nb: 1\n", "---\n# b\n c\n"),
+        *("a: [b:, c]\n", "- !a [b, c]\n", "a: &b c\n", "a: &b c\nd: *b\n"),
+    ],
+)
+def test_what_libyaml_reads_otherwise_is_left_to_pythons_parser(text: str) -> None:
+    assert load_yaml("f.yaml", text.encode()) == by_python(text.encode())
+
+
+@given(_YAMLISH)
+def test_libyaml_reads_what_pythons_parser_reads(text: str) -> None:
+    assert load_yaml("f.yaml", text.encode()) == by_python(text.encode())
+
+
 @pytest.mark.slow
-def test_ten_thousand_mutants_raise_nothing() -> None:
-    assert printed(_GOOD) == []
+@pytest.mark.parametrize("good", [_GOOD, _GOOD.replace(b"? long key\n: value", b"long key: value")])
+def test_ten_thousand_mutants_raise_nothing_and_are_read_alike(good: bytes) -> None:
+    assert printed(good) == []
     dice = random.Random(7)
     marks = [
         b"\\U",
@@ -222,16 +261,18 @@ def test_ten_thousand_mutants_raise_nothing() -> None:
         b"\\",
     ]
     broken = 0
-    for _ in range(10_000):
-        text = bytearray(_GOOD)
+    for _ in range(5_000):
+        text = bytearray(good)
         for _ in range(dice.randrange(1, 6)):
             at = dice.randrange(len(text))
             how = dice.randrange(3)
             text[at : at + dice.randrange(4)] = (
                 dice.choice(marks) if how else bytes([dice.randrange(256)])
             )
-        broken += bool(load_yaml("f.yaml", bytes(text))[1])
-    assert broken > 5000
+        read = load_yaml("f.yaml", bytes(text))
+        assert read == by_python(bytes(text)), bytes(text)
+        broken += bool(read[1])
+    assert broken > 2500
 
 
 _words = st.text(
