@@ -1,9 +1,10 @@
-"""Renames between two contents, as git detects them, and the last commit that touched a path."""
+"""Renames between two contents, as git detects them, and the last commits that touched paths."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import PurePosixPath
 from typing import Final
 
 from kl_hooks.git.repository import Repository, git_in, is_commit_index
@@ -51,10 +52,43 @@ def last_commit_touching(repo: Repository, rev: str, paths: Sequence[str]) -> st
 
     GitFailed where there is no such revision.
     """
+    revisions = _recent(repo, rev)
+    if not revisions:
+        return ""
+    command = ("--literal-pathspecs", "rev-list", "--max-count=1", *revisions, "--", *paths)
+    return git_in(repo, *command).decode("ascii").strip()
+
+
+def last_commits_touching(repo: Repository, rev: str, paths: Collection[str]) -> dict[str, str]:
+    """Path → the newest commit in the history of `rev` that changed a file there, or under it; no
+    entry for none among the last `_MAX_COMMITS`. Two git processes, however many paths.
+
+    GitFailed where there is no such revision.
+    """
+    revisions = _recent(repo, rev) if paths else ()
+    if not revisions:
+        return {}
+    # no path begins with `/`; `-c` for what a merge itself changed
+    shown = ("--format=%x00/%H", "--name-only", "-z", "--no-renames", "-c", "--no-ext-diff")
+    command = ("--literal-pathspecs", "log", *shown, *revisions, "--", *sorted(paths))
+    commits: dict[str, str] = {}
+    commit = ""
+    for cell in filter(None, git_in(repo, *command).split(b"\0")):
+        if cell.startswith(b"/"):
+            commit = cell[1:].decode("ascii")
+            continue
+        changed = os.fsdecode(cell.removeprefix(b"\n"))
+        for path in (changed, *map(str, PurePosixPath(changed).parents)):
+            commits.setdefault(path, commit)
+    return {path: commits[path] for path in paths if path in commits}
+
+
+def _recent(repo: Repository, rev: str) -> tuple[str, ...]:
+    """Arguments for the newest `_MAX_COMMITS` commits in the history of `rev`; empty for none.
+
+    Without a bound git walks the whole history for a path that was never there.
+    """
     newest = git_in(repo, "rev-list", f"--max-count={_MAX_COMMITS}", rev, "--").split()
     if not newest:
-        return ""
-    # without a bound git walks the whole history for a path that was never there
-    bound = [f"^{newest[-1].decode('ascii')}"] if len(newest) == _MAX_COMMITS else []
-    command = ("--literal-pathspecs", "rev-list", "--max-count=1", rev, *bound, "--", *paths)
-    return git_in(repo, *command).decode("ascii").strip()
+        return ()
+    return (rev, f"^{newest[-1].decode('ascii')}") if len(newest) == _MAX_COMMITS else (rev,)

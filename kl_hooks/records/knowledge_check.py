@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.git import files
-from kl_hooks.git.renames import last_commit_touching
+from kl_hooks.git.renames import last_commits_touching
 from kl_hooks.git.repository import Repository, tracked_among
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.actors import agent
@@ -317,12 +317,12 @@ def _absent_paths(
     else:
         present = {path for path in paths if os.path.lexists(ws.root / path)}
         present |= tracked_among(ws.repo, paths - present, is_sparse=True)
-    commits = {path: _last_commit(ws.repo, path) for path in paths - present}
+    commits = _last_commits(ws.repo, paths - present)
     for page, record, name, path in governed:
         if path in present:
             continue
         line = record.lines.get(name, 1)
-        if commit := commits[path]:
+        if commit := commits.get(path):
             last = f"commit {commit[:8]} was the last to change it."
             reason = f"{name}: there is no {path} any more; {last}"
             hint = "Name what has its place, or take the path out."
@@ -339,11 +339,11 @@ def _governed_path(text: str) -> str:
     return ""
 
 
-def _last_commit(repo: Repository, path: str) -> str:
+def _last_commits(repo: Repository, paths: set[str]) -> dict[str, str]:
     try:
-        return last_commit_touching(repo, "HEAD", [path])
+        return last_commits_touching(repo, "HEAD", paths)
     except GitFailed:  # nothing is committed yet
-        return ""
+        return {}
 
 
 def _is_missing(

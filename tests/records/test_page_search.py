@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kl_hooks.git import renames
+from kl_hooks.git.repository import Repository
 from kl_hooks.graph import links
 from kl_hooks.records.sync import sync
 from tests.support import Checkout
@@ -225,6 +227,39 @@ def test_check_finds_governed_paths_that_were_removed(pages: Checkout, is_staged
         pages.commit()
     pages.write(path, GOVERNING.format(status="deprecated"))
     assert governed() == {"findings": [], "remarks": []}
+
+
+def test_removed_paths_are_found_by_one_walk_of_the_history(
+    pages: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"src/part {number}/ä.py" for number in range(30)]
+    for number, name in enumerate(names):
+        text = GOVERNING.format(status="accepted").replace("ADR-0007", f"ADR-{number + 10:04}")
+        text = text.replace("src/cart.py", name).replace("src/old", f"src/part {number}")
+        pages.write(f".kl/knowledge/decisions/ADR-{number + 10:04}-carts.md", text)
+        pages.write(name, "")
+    added = pages.commit()
+    pages.git("checkout", "-q", "-b", "other")
+    pages.write("docs/other.md", "# Other\n")
+    pages.git("rm", "-q", names[0])
+    removed = pages.commit()
+    pages.git("checkout", "-q", "-")
+    pages.git("rm", "-q", "-r", *names[1:])
+    removed_too = pages.commit()
+    pages.git("merge", "-q", "--no-edit", "other")
+    started: list[tuple[str, ...]] = []
+    original = renames.git_in
+
+    def counting(repo: Repository, *words: str, **options: bool) -> bytes:
+        started.append(words)
+        return original(repo, *words, **options)
+
+    monkeypatch.setattr(renames, "git_in", counting)
+    findings = json.loads(pages.kl("knowledge", "check", "--format", "json").stdout)["findings"]
+    removals = [one["message"] for one in findings if "any more" in one["message"]]
+    assert added not in repr(removals)
+    assert [repr(removals).count(commit[:8]) for commit in (removed, removed_too)] == [2, 58]
+    assert len(started) == 2
 
 
 def test_a_governed_path_outside_a_sparse_checkout_is_there(pages: Checkout) -> None:
