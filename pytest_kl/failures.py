@@ -122,10 +122,11 @@ class FailureReport:
         after this one.
         """
         with suppress(Exception):  # advice: what can't be given must not cost the report
-            self._add_sections(terminalreporter.stats)
+            self._add_sections(terminalreporter)
         return (yield)
 
-    def _add_sections(self, stats: Mapping[str, Any]) -> None:
+    def _add_sections(self, terminalreporter: Any) -> None:
+        stats: Mapping[str, Any] = terminalreporter.stats
         reports = [
             one
             for word in ("failed", "error")
@@ -135,7 +136,9 @@ class FailureReport:
         if not reports:
             return
         # imported here: a run without failures needs nothing of it
+        from kl_hooks.errors import KlError
         from kl_hooks.proof.failures import failure_histories, history_lines
+        from kl_hooks.proof.since_pass import change_line, since_pass, without_change_lines
 
         named = {self._name(one.nodeid): one for one in reports}
         failures = {
@@ -150,5 +153,13 @@ class FailureReport:
             for name, one in named.items()
         }
         histories = failure_histories(self._ws, failures, self._run, self._branch)
-        for name, history in histories.items():
-            named[name].sections.append((SECTION, "\n".join(history_lines(history)) + "\n"))
+        lines = {name: history_lines(history) for name, history in histories.items()}
+        with suppress(KlError):  # the history of the failures is known without it
+            answers = since_pass(self._ws, failures)
+            for name, answer in answers.items():
+                lines[name] = [*without_change_lines(answer), *lines.get(name, ())]
+            if line := change_line(answers, len(failures)):
+                terminalreporter.write_line(line)
+        for name, texts in lines.items():
+            if texts:
+                named[name].sections.append((SECTION, "\n".join(texts) + "\n"))

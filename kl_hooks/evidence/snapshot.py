@@ -189,14 +189,16 @@ def newest_first(entries: Iterable[Entry]) -> list[Entry]:
 
 
 @contextmanager
-def snapshot(ws: Workspace, head: str | None = None, trust_ref: str = "") -> Iterator[Snapshot]:
+def snapshot(
+    ws: Workspace, head: str | None = None, trust_ref: str = "", *, imports: bool = True
+) -> Iterator[Snapshot]:
     """Read all evidence, after an import where that is possible. `head`: the commit, if known.
 
-    `trust_ref`: see `Snapshot`. EnvironmentProblem where kl was never used, or the store can't be
-    read.
+    `imports`: False where the store must stay as it is. `trust_ref`: see `Snapshot`.
+    EnvironmentProblem where kl was never used, or the store can't be read.
     """
     require_setup(ws)
-    taken = sync_evidence(ws, head)
+    taken = sync_evidence(ws, head) if imports else SyncResult()
     # spool, marks, store: in another order, an import by another process in between would be missed
     # or look like a loss
     places = spool_places(ws)

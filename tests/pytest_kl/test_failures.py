@@ -172,3 +172,48 @@ def test_what_goes_wrong_in_looking_up_costs_nothing(repo: Path) -> None:
     assert done.returncode == 1
     assert "1 failed, 2 passed" in done.stdout
     assert "INTERNALERROR" not in done.stdout + done.stderr
+
+
+def test_what_changed_since_it_passed_comes_before_all_else(repo: Path) -> None:
+    assert "kl: changed since" not in run_pytest(repo).stdout
+    passed = recorded(repo)[0].id[:8]
+    shop(repo, "len(lines) + 1")
+    what = "shop.total" if SYMBOLS else "shop.py"
+    # in the run that fails first, which has no history
+    text = run_pytest(repo).stdout
+    line = f"kl: changed since it passed in run {passed}: {what}"
+    assert line in text, text
+    assert text.index(line) < text.index("= FAILURES =")
+    assert "earlier failures" not in text
+    # not since the runs that failed in between
+    shop(repo, "len(lines)  +  1")
+    assert line in run_pytest(repo).stdout
+
+
+def test_a_failure_without_any_change_is_reported_as_one(repo: Path) -> None:
+    # what no recorder compares: the words of the command line
+    luck = "import sys\n\ndef test_luck():\n    assert '--durations=1' not in sys.argv\n"
+    (repo / "test_shop.py").write_text(luck, encoding="utf-8")
+    run_pytest(repo)
+    passed = recorded(repo)[0].id[:8]
+    text = run_pytest(repo, "--durations=1").stdout
+    assert f"kl: nothing that it executed changed since the pass in run {passed}\n" in text, text
+
+
+def test_a_test_that_fails_without_the_uncommitted_changes_is_marked(repo: Path) -> None:
+    shop(repo, "len(lines) + 1")
+    git(repo, "commit", "-qam", "Count wrongly")
+    run_pytest(repo)
+    committed = recorded(repo)[0].id[:8]
+    shop(repo, "len(lines) + 1  # as before")
+    line = f"it fails without the uncommitted changes, too (run {committed})"
+    assert section(run_pytest(repo).stdout)[0] == line
+    # another failure is none of HEAD's
+    shop(repo, "1 / 0")
+    assert "without the uncommitted" not in run_pytest(repo).stdout
+    # an edit of an edit fails without the second one: that shows nothing of the first
+    git(repo, "commit", "-qam", "Divide")
+    shop(repo, "int('x')")
+    run_pytest(repo)
+    shop(repo, "int('x' )")
+    assert "without the uncommitted" not in run_pytest(repo).stdout
