@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kl_hooks.config.settings import SETTINGS_FILE
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from kl_hooks.git.repository import Repository
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ContentSource:
     """The files of one content: those on disk, or those of a tree."""
 
@@ -27,11 +28,22 @@ class ContentSource:
 
     def text(self, path: str) -> bytes | None:
         """The content of one file; None where there is none."""
-        return (
-            next((content for _, content in self.read([path])), None)
-            if path in self.blobs
-            else None
-        )
+        if _configures(path):
+            return self._configuration.get(path)
+        if path not in self.blobs:
+            return None
+        return next((content for _, content in self.read([path])), None)
+
+    @cached_property
+    def _configuration(self) -> Mapping[str, bytes]:
+        """Path → content of the files that may configure pytest or kl: git is asked for all at
+        once, where each of them would be a process.
+        """
+        return dict(self.read(path for path in self.blobs if _configures(path)))
+
+
+def _configures(path: str) -> bool:
+    return path == SETTINGS_FILE or path.rpartition("/")[2] in CONFIG_NAMES
 
 
 def content_source(repo: Repository, tree: str, *, untracked: bool = False) -> ContentSource:

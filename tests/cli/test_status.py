@@ -5,7 +5,10 @@ not prove.
 from __future__ import annotations
 
 import json
+import subprocess
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +55,32 @@ def test_a_command_opens_a_database_once_to_read_it(
     assert repo.kl("decision", "list").returncode == 0
     assert "kl.db" in opened
     assert [name for name in {*opened} if opened.count(name) > 1] == []
+
+
+@pytest.mark.parametrize("command", ["status", "verify"])
+def test_git_is_asked_once_for_all_files_that_configure_tests(
+    repo: Checkout, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    repo.write("tests/test_x.py", "def test_x():\n    pass\n")
+    for folder in ("", "tests/", "tools/"):
+        for name in ("pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml"):
+            repo.write(f"{folder}{name}", "")
+    repo.commit()
+    repo.write("tests/test_x.py", "def test_x():\n    assert True\n")
+    repo.kl("status")  # brings everything up to date
+    started = list[list[str]]()
+
+    class Counting(subprocess.Popen[bytes]):
+        def __init__(self, words: list[str], **options: Any) -> None:
+            started.append(words)
+            super().__init__(words, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", Counting)
+    assert repo.kl(command).returncode in (0, 1)
+    verbs = Counter(word for words in started for word in words if word in ("cat-file", "ls-files"))
+    # the tree of what is on disk, and what the commit before configures; the files on disk twice:
+    # against HEAD and against the index
+    assert verbs == {"cat-file": 2, "ls-files": 2}
 
 
 def answers(repo: Checkout) -> set[bool]:
