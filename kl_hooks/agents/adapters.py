@@ -51,6 +51,10 @@ ASKING: Final = f"{SETTING}-asking"
 """The same for those that have a source of context of their own, and ask it: prompts bring them no
 package.
 """
+PYTHON: Final = "kl.python"
+"""In git's configuration of the clone: the interpreter that entries run kl with which others get with
+the repository. A file in the repository can't set it.
+"""
 FOLDER: Final = "agents"
 """In the state directory."""
 MAX_PAYLOAD: Final = 4 * 1024 * 1024

@@ -12,7 +12,6 @@ import hashlib
 import json
 import re
 import shlex
-import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from kl_hooks.agents.adapters import AGENTS, ASKING, FOLDER, SETTING, Agent, Moment
+from kl_hooks.agents.adapters import AGENTS, ASKING, FOLDER, PYTHON, SETTING, Agent, Moment
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.repository import Repository, git_in
 from kl_hooks.shipped import form
@@ -247,8 +246,16 @@ def _emptied(text: str, root: Node, node: Node, start: int, removed: Node) -> st
     )
 
 
-_SERVER: Final = {"command": "kl", "args": ["mcp"]}
-_TOML: Final = '# kl:begin\n[mcp_servers.kl]\ncommand = "kl"\nargs = ["mcp"]\n# kl:end\n'
+_LAUNCHER: Final = (
+    f'kl=$(git config --local --get {PYTHON}) && [ -x "$kl" ] && exec "$kl" -P -m kl_hooks'
+)
+"""Runs kl in a clone that names an interpreter; begins a command of a shell."""
+_SERVER: Final = {"command": "sh", "args": ["-c", f"{_LAUNCHER} mcp"]}
+_EARLIER_SERVER: Final = {"command": "kl", "args": ["mcp"]}
+_TOML: Final = (
+    '# kl:begin\n[mcp_servers.kl]\ncommand = "sh"\n'
+    f"args = {json.dumps(_SERVER['args'])}\n# kl:end\n"
+)
 _TOML_BLOCK: Final = re.compile(r"\n?# kl:begin\n.*?# kl:end\n", re.DOTALL)
 _BLOCK: Final = re.compile(
     r"\n?<!-- kl:begin ([0-9a-f]{12}) -->\n(.*?)<!-- kl:end -->\n?", re.DOTALL
@@ -295,6 +302,20 @@ def enabled_agents(repo: Repository, setting: str = SETTING) -> list[str]:
     return sorted({name for name in found if name in AGENTS})
 
 
+def named_python(repo: Repository) -> str:
+    """Return the interpreter that this clone names for shared entries; empty: none."""
+    found = git_in(repo, "config", "--local", "--get", PYTHON, ok=(0, 1))
+    return found.decode("utf-8", "surrogateescape").removesuffix("\n")
+
+
+def _name_python(repo: Repository) -> None:
+    """Name this interpreter where an agent is enabled, else none."""
+    if enabled_agents(repo):
+        git_in(repo, "config", "--local", PYTHON, sys.executable)
+    else:
+        git_in(repo, "config", "--local", "--unset-all", PYTHON, ok=(0, 5))
+
+
 def _enable(repo: Repository, names: Sequence[str], setting: str = SETTING) -> None:
     if names:
         git_in(repo, "config", "--local", setting, " ".join(sorted(set(names))))
@@ -332,6 +353,7 @@ def install_agent(
         files.write()
         _note_made(ws, agent, files.changes)
         _enable(repo, [*enabled_agents(repo), agent.name])
+        _name_python(repo)
         asking = [name for name in enabled_agents(repo, ASKING) if name != agent.name]
         _enable(repo, [*asking, *([agent.name] if asks else [])], ASKING)
     return files.changes
@@ -363,6 +385,7 @@ def uninstall_agent(ws: Workspace, repo: Repository, agent: Agent, *, dry: bool)
                 [name for name in enabled_agents(repo, setting) if name != agent.name],
                 setting,
             )
+        _name_python(repo)
     return files.changes
 
 
@@ -506,20 +529,14 @@ def _with_hooks(
 
 def _hook(agent: Agent, own: Moment, native: str, *, is_local: bool) -> dict[str, Any]:
     call = f"agents hook {native} --agent {agent.name}"
-    # a file that others get with the repository must not fail where kl is not installed
-    command = (
-        f"{_program()} {call}"
-        if is_local
-        else f"command -v kl >/dev/null 2>&1 && kl {call} || true"
-    )
+    # the environment of kl need not be activated where the agent runs; a file that others get with
+    # the repository must not fail where kl is not installed
+    own_python = shlex.join([sys.executable, "-P", "-m", "kl_hooks"])
+    command = f"{own_python} {call}" if is_local else f"{_LAUNCHER} {call} || true"
     matcher = {"matcher": agent.matchers[own]} if own in agent.matchers else {}
     if agent.is_flat:
         return {"command": command, **matcher}
     return {**matcher, "hooks": [{"type": "command", "command": command, "timeout": agent.timeout}]}
-
-
-def _program() -> str:
-    return "kl" if shutil.which("kl") else shlex.join([sys.executable, "-P", "-m", "kl_hooks"])
 
 
 def _our_hooks(root: Node, agent: Agent) -> list[tuple[str, ...]]:
@@ -562,27 +579,42 @@ def _without_hooks(text: str, path: str, agent: Agent) -> tuple[str, list[str], 
 
 
 def _with_server(text: str, path: str) -> tuple[str, list[str], str]:
-    if _has_server(text, path) if text.strip() else False:
-        return text, [], ""
     if path.endswith(".toml"):
-        if "kl" in _toml(text, path).get("mcp_servers", {}):
-            return text, [], "mcp_servers.kl is there already, and was left as it is"
-        return text + ("\n" if text else "") + _TOML, [], ""
+        return _with_toml_server(text, path)
     text = text if text.strip() else "{}\n"
-    parse(text, path)
-    servers = json.loads(text).get("mcpServers")
-    if isinstance(servers, dict) and "kl" in servers:
+    server = _server(text, path)
+    if server == _SERVER:
+        return text, [], ""
+    if server == _EARLIER_SERVER:
+        text = remove(text, ("mcpServers", "kl"), path)
+    elif server is not None:
         return text, [], "mcpServers.kl is there already, and was left as it is"
     text, made = insert(text, ("mcpServers",), "kl", _SERVER, path)
     return text, made, ""
 
 
+def _with_toml_server(text: str, path: str) -> tuple[str, list[str], str]:
+    servers = _toml(text, path).get("mcp_servers", {})
+    block = _TOML_BLOCK.search(text)
+    if block is not None:
+        start = "\n" if block[0].startswith("\n") else ""
+        return text[: block.start()] + start + _TOML + text[block.end() :], [], ""
+    if "kl" in servers:
+        return text, [], "mcp_servers.kl is there already, and was left as it is"
+    return text + ("\n" if text else "") + _TOML, [], ""
+
+
+def _server(text: str, path: str) -> Any:
+    """What a file of servers has under our name; None: nothing."""
+    parse(text, path)
+    servers = json.loads(text).get("mcpServers")
+    return servers.get("kl") if isinstance(servers, dict) else None
+
+
 def _has_server(text: str, path: str) -> bool:
     if path.endswith(".toml"):
         return bool(_toml(text, path)) and _TOML_BLOCK.search(text) is not None
-    parse(text, path)
-    servers = json.loads(text).get("mcpServers")
-    return isinstance(servers, dict) and servers.get("kl") == _SERVER
+    return _server(text, path) in (_SERVER, _EARLIER_SERVER)
 
 
 def _without_server(text: str, path: str) -> tuple[str, list[str], str]:

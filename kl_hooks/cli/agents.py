@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.output import echo_line, echo_lines
+from kl_hooks.cli.output import echo_line, echo_lines, warn
 from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import CLEAN, FINDINGS
 from kl_hooks.operations import agents as operations
@@ -60,6 +60,13 @@ def status(states: operations.AgentStates, _request: operations.StatusRequest) -
         enabled = "enabled" if state.is_enabled else "not enabled in this clone"
         echo_line(f"{state.agent:<8} {enabled}{brief}")
         echo_lines(f"         {file.path}: {file.content}" for file in state.files)
+    if any(state.is_enabled for state in states.agents) and not states.has_python:
+        is_missing = f"{states.python} is not there"
+        reason = is_missing if states.python else "git config kl.python is not set"
+        warn(
+            f"hooks in shared files and MCP servers don't start: {reason}."
+            " hint: kl agents install AGENT"
+        )
 
 
 @agents.command(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
@@ -223,11 +224,17 @@ class AgentStates(NamedTuple):
     """What is registered with each agent."""
 
     agents: tuple[AgentStatus, ...]
+    python: str
+    """The interpreter that shared entries run kl with (git config kl.python); empty: none."""
+    has_python: bool
+    """Whether it is there."""
 
 
 def _status(ws: Workspace, _request: StatusRequest, _access: Access) -> AgentStates:
-    from kl_hooks.agents.setup import agent_states
+    from kl_hooks.agents.setup import agent_states, named_python
 
+    repo = _repository(ws)
+    python = named_python(repo)
     return AgentStates(
         tuple(
             AgentStatus(
@@ -238,8 +245,10 @@ def _status(ws: Workspace, _request: StatusRequest, _access: Access) -> AgentSta
                     RegisteredFile(FilePath(path), content) for path, content in state.files.items()
                 ),
             )
-            for state in agent_states(_repository(ws))
-        )
+            for state in agent_states(repo)
+        ),
+        python,
+        bool(python) and os.access(python, os.X_OK),
     )
 
 
@@ -253,7 +262,7 @@ def _states_to_dict(states: AgentStates) -> dict[str, Any]:
         }
         for state in states.agents
     ]
-    return {"agents": rows}
+    return {"agents": rows, "python": states.python, "has_python": states.has_python}
 
 
 STATUS: Final = Operation(
@@ -262,7 +271,7 @@ STATUS: Final = Operation(
     StatusRequest,
     _status,
     _states_to_dict,
-    "kl.agents.status/1",
+    "kl.agents.status/2",
     "kl agents status --format json",
     is_tool=False,
 )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kl_hooks.agents.adapters import AGENTS
+from kl_hooks.agents.adapters import AGENTS, Moment
 from kl_hooks.agents.setup import agent_states, enabled_agents, install_agent, uninstall_agent
 from tests.support import Checkout, checkout
 
@@ -60,7 +63,8 @@ def test_what_is_installed_is_registered_and_uninstalled_without_a_trace(
     servers = (
         tomllib.loads(text)["mcp_servers"] if agent == "codex" else json.loads(text)["mcpServers"]
     )
-    assert servers == {"kl": {"command": "kl", "args": ["mcp"]}}
+    assert servers["kl"]["command"] == "sh" and "kl.python" in servers["kl"]["args"][1]
+    assert repo.git("config", "--local", "kl.python") == sys.executable
     shown = json.loads(repo.kl("agents", "status", "--format", "json").stdout)["agents"]
     assert [one["agent"] for one in shown if one["enabled"]] == [agent]
     assert f"{len(commands)} of {len(commands)} hooks" in repo.kl("agents", "status").stdout
@@ -69,6 +73,7 @@ def test_what_is_installed_is_registered_and_uninstalled_without_a_trace(
     assert repo.kl("agents", "uninstall", agent).returncode == 0
     assert files(repo) == before
     assert repo.git("config", "--local", "kl.agents", ok=False) == ""
+    assert repo.git("config", "--local", "kl.python", ok=False) == ""
     assert not (repo.root / FILES[agent][0]).parent.exists()
 
 
@@ -104,10 +109,83 @@ def test_a_dry_run_shows_a_diff_and_changes_nothing(repo: Checkout) -> None:
 def test_shared_settings_of_claude_are_the_tracked_file(repo: Checkout) -> None:
     assert repo.kl("agents", "install", "claude", "--shared").returncode == 0
     text = (repo.root / ".claude/settings.json").read_text()
-    assert "command -v kl >/dev/null 2>&1 && kl agents hook Stop --agent claude || true" in text
+    assert sys.executable not in text
     assert not (repo.root / ".claude/settings.local.json").exists()
     assert repo.kl("agents", "uninstall", "claude").returncode == 0
     assert not (repo.root / ".claude").exists()
+
+
+def run_entry(repo: Checkout, agent: str, path: str, **environ: str) -> tuple[int, str, str]:
+    """Run the entry of an agent for the start of a session as the agent does, where no environment
+    is activated; exit code, stdout, stderr.
+    """
+    groups = json.loads((repo.root / path).read_text())["hooks"]
+    entry = groups[AGENTS[agent].events[Moment.START]][0]
+    command = entry["command"] if "command" in entry else entry["hooks"][0]["command"]
+    payload = {"cwd": str(repo.root), "session_id": "s1", "source": "startup"}
+    if agent == "cursor":
+        payload = {"workspace_roots": [str(repo.root)], "conversation_id": "s1"}
+    home = os.environ["HOME"]
+    done = subprocess.run(
+        ["/bin/sh", "-c", command],
+        input=json.dumps(payload),
+        cwd=repo.root,
+        env={"PATH": "/usr/bin:/bin", "HOME": home, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("agent", "args", "path"),
+    [
+        ("claude", (), ".claude/settings.local.json"),
+        ("claude", ("--shared",), ".claude/settings.json"),
+        ("codex", (), ".codex/hooks.json"),
+        ("gemini", (), ".gemini/settings.json"),
+        ("cursor", (), ".cursor/hooks.json"),
+    ],
+)
+def test_entries_run_where_no_environment_is_activated(
+    repo: Checkout, agent: str, args: tuple[str, ...], path: str
+) -> None:
+    repo.kl("objective", "create", "--title", "A parser", "--tasks", "Lexer")
+    repo.kl("agents", "install", agent, *args)
+    code, stdout, stderr = run_entry(repo, agent, path)
+    assert (code, stderr) == (0, "")
+    assert "A parser" in stdout
+    # a module of the repository is not run in place of ours
+    repo.write("kl_hooks.py", "raise SystemExit(3)\n")
+    assert run_entry(repo, agent, path)[0] == 0
+
+
+def test_shared_entries_are_silent_in_a_clone_that_names_no_interpreter(repo: Checkout) -> None:
+    repo.kl("objective", "create", "--title", "A parser", "--tasks", "Lexer")
+    repo.kl("agents", "install", "claude", "--shared")
+    path = ".claude/settings.json"
+    for setting in ("", "/no/such/python"):
+        repo.git("config", "--local", "kl.python", setting)
+        assert run_entry(repo, "claude", path) == (0, "", "")
+        status = repo.kl("agents", "status")
+        assert "don't start" in status.stderr, status
+    # neither the user's configuration nor the environment may name one for every clone
+    repo.git("config", "--local", "--unset-all", "kl.python")
+    named = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "kl.python"}
+    assert run_entry(repo, "claude", path, **named, GIT_CONFIG_VALUE_0=sys.executable) == (
+        0,
+        "",
+        "",
+    )
+
+
+def test_the_server_of_an_earlier_installation_is_brought_up_to_date(repo: Checkout) -> None:
+    repo.write(".mcp.json", '{"mcpServers": {"kl": {"command": "kl", "args": ["mcp"]}}}')
+    done = repo.kl("agents", "install", "claude")
+    assert "updated    .mcp.json" in done.stdout, done
+    servers = json.loads((repo.root / ".mcp.json").read_text())["mcpServers"]
+    assert servers["kl"]["command"] == "sh"
 
 
 @pytest.mark.parametrize(
