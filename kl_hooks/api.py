@@ -194,7 +194,9 @@ class Knowledge:
             found = ws.store.problem()
         except (EnvironmentProblem, OSError) as problem:
             return str(problem)
-        return str(found) if found else ""
+        if not found:
+            return ""
+        return str(found)
 
     @property
     def available(self) -> bool:
@@ -294,7 +296,9 @@ class Knowledge:
 
         # a list, of which what is denied is omitted
         for shown in self._read("retrieve", find, lambda why: []):
-            return shown if isinstance(shown, Record) else _claim_record(shown)
+            if isinstance(shown, Record):
+                return shown
+            return _claim_record(shown)
         return None
 
     def record(self, kind: str, values: Mapping[str, Any]) -> str | None:
@@ -408,7 +412,9 @@ class Knowledge:
         from kl_hooks.kinds.gate import find_role, render_role
 
         found = find_role(self._in_force("role"), role, context)
-        return render_role(found) if found else None
+        if not found:
+            return None
+        return render_role(found)
 
     def capture_task_outcome(
         self, title: str, *, success: bool = True, **fields: Any

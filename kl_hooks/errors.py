@@ -28,7 +28,9 @@ class KlError(Exception):
 
     def __str__(self) -> str:
         line = f"{self.place}: {self.reason}" if self.place else self.reason
-        return f"{line} {self.hint}" if self.hint else line
+        if not self.hint:
+            return line
+        return f"{line} {self.hint}"
 
 
 class UsageProblem(KlError):

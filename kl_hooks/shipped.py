@@ -10,7 +10,9 @@ def shipped(name: str) -> Path:
     checkout.
     """
     inside = Path(__file__).parent / "_shipped" / name
-    return inside if inside.exists() else Path(__file__).parent.parent / name
+    if inside.exists():
+        return inside
+    return Path(__file__).parent.parent / name
 
 
 def form(name: str) -> str:

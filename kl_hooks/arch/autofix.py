@@ -137,7 +137,9 @@ class _Repository:
             self._uses[path] = Uses(tree) if tree else None
         uses = self._uses[path]
         # where the file does not parse, any mention counts
-        return uses.members.get(name, 0) if uses else _line(content, any_of([name]).pattern)
+        if uses:
+            return uses.members.get(name, 0)
+        return _line(content, any_of([name]).pattern)
 
     def _reached_by(self, module: str) -> set[str]:
         """The files that import a module or a package above it, and those that import them."""
@@ -259,9 +261,10 @@ class _Repository:
             rows = [row for row in self._survey.rows(path) if self.imported_file(path, row)]
             inside = {name for row in rows for name in bound_names(row)}
             try:
-                self._effects[path] = (
-                    first_side_effect(tree, inside) if tree else (0, "it can't be read")
-                )
+                if tree:
+                    self._effects[path] = first_side_effect(tree, inside)
+                else:
+                    self._effects[path] = (0, "it can't be read")
             except RecursionError:
                 self._effects[path] = 0, "it is nested too deeply"
         return self._effects[path]
@@ -270,7 +273,9 @@ class _Repository:
 def _line(content: bytes, pattern: bytes) -> int:
     """The line of the first match, 0 for none."""
     match = re.search(pattern, content, re.MULTILINE)
-    return content.count(b"\n", 0, match.start()) + 1 if match else 0
+    if not match:
+        return 0
+    return content.count(b"\n", 0, match.start()) + 1
 
 
 def _closure(starts: Iterable[str], graph: Mapping[str, Iterable[str]]) -> set[str]:
@@ -477,28 +482,29 @@ class FixResult:
     def lines(self, *, written: bool) -> list[str]:
         """The lines to print; `written`: this was no dry run."""
         lines = [line for change in self.changes for line in change.diff()]
-        lines += [""] if lines else []
+        if lines:
+            lines += [""]
         manner = "moved" if written else "would be moved"
         lines += [_row(manner, violation) for violation in self.fixed]
         for violation, reason in self.left:
             lines += [_row("not fixed", violation), f"  {'':<{_COLUMN}} {one_line(reason, 200)}"]
         lines += [one_line(str(problem), 400) for problem in self.unread]
-        lines += [""] if lines else []
-        accepted_text = (
-            f" ({self.accepted} accepted in baseline; fix them too: kl arch fix --accepted)"
-            if self.accepted
-            else ""
-        )
+        if lines:
+            lines += [""]
+        if self.accepted:
+            accepted_text = (
+                f" ({self.accepted} accepted in baseline; fix them too: kl arch fix --accepted)"
+            )
+        else:
+            accepted_text = ""
         return [*lines, self._summary(written) + accepted_text]
 
     def _summary(self, written: bool) -> str:
         fixed, left = len(self.fixed), len(self.left)
         if not fixed:
-            return (
-                f"nothing to fix, {left} left: see kl arch check"
-                if left
-                else "clean: nothing to fix"
-            )
+            if not left:
+                return "clean: nothing to fix"
+            return f"nothing to fix, {left} left: see kl arch check"
         done = "fixed" if written else "could be fixed"
         next_step = ""
         if not written:
@@ -582,11 +588,10 @@ def _asked(paths: Sequence[str], modules: Collection[str]) -> set[str]:
         files_of_path = {file for file in modules if path in ("", ".") or covers(path, file)}
         if not files_of_path:
             near = difflib.get_close_matches(path, sorted(modules), 1)
-            hint = (
-                f"Did you mean {near[0]}?"
-                if near
-                else "Give Python files of this repository, or folders."
-            )
+            if near:
+                hint = f"Did you mean {near[0]}?"
+            else:
+                hint = "Give Python files of this repository, or folders."
             raise UsageProblem("no Python file of this repository is there.", place=path, hint=hint)
         files |= files_of_path
     return files

@@ -271,7 +271,9 @@ class _Reader:
     def _line(self, number: int) -> int:
         """Return the line of an entry; lines are counted only where something is wrong."""
         self._lines = self._lines or list(_lines(self.text))
-        return self._lines[number] if number < len(self._lines) else 1
+        if number < len(self._lines):
+            return self._lines[number]
+        return 1
 
 
 def _wrong(row: Mapping[str, Any]) -> Iterator[str]:
@@ -292,7 +294,8 @@ def _lines(text: str) -> Iterator[int]:
     line, position = 1, 0
     while True:
         separator = _BETWEEN.match(text, place)
-        place = separator.end() if separator else place
+        if separator:
+            place = separator.end()
         if place >= len(text) or text[place] == "]":
             return
         line, position = line + text.count("\n", position, place), place
@@ -465,9 +468,9 @@ def shrink_baseline(ws: Workspace, verdict: Verdict, match: _Match, content: Con
         written = _write(ws, match.today, content.baseline)
     except EnvironmentProblem as problem:
         return f"{problem.place}: {', '.join(done)}, but it {problem.reason}"
-    return (
-        f"{BASELINE}: {', '.join(done)}, {_total(match.today)} left. Commit it." if written else ""
-    )
+    if not written:
+        return ""
+    return f"{BASELINE}: {', '.join(done)}, {_total(match.today)} left. Commit it."
 
 
 def _total(entries: Iterable[BaselineEntry]) -> int:
@@ -611,7 +614,9 @@ def loosened_rules(
 
 
 def _entries(data: bytes | None) -> tuple[BaselineEntry, ...]:
-    return read_baseline(BASELINE, data) if data is not None else ()
+    if data is None:
+        return ()
+    return read_baseline(BASELINE, data)
 
 
 def _layers(old: Manifest, new: Manifest, modules: Mapping[str, str]) -> Iterator[tuple[int, str]]:
@@ -630,11 +635,10 @@ def _layers(old: Manifest, new: Manifest, modules: Mapping[str, str]) -> Iterato
                 continue
             reported.add((old_name, other))
             line = news[now].line if now else 0
-            names = (
-                (old_name, other)
-                if (old_name, other) == (now, current)
-                else (f"files of {old_name}", f"files of {other}")
-            )
+            if (old_name, other) == (now, current):
+                names = (old_name, other)
+            else:
+                names = (f"files of {old_name}", f"files of {other}")
             yield line, f"{names[0]} may now import {names[1]}{_why(now, current)}"
     for name in olds.keys() & news.keys():
         allowed_anew = (
@@ -699,14 +703,17 @@ def _namespaces(
                     name if name == current else f"files of {name}" for name, current in sources
                 )
             )
-            where = (
-                f"the namespace is now in {now.name}" if now else "the namespace is now in no layer"
-            )
+            if now:
+                where = f"the namespace is now in {now.name}"
+            else:
+                where = "the namespace is now in no layer"
             yield now.line if now else 0, f"{names} may now import {namespace}: {where}"
 
 
 def _name(layer: Layer | None) -> str:
-    return layer.name if layer else ""
+    if not layer:
+        return ""
+    return layer.name
 
 
 def _forbids(layers: Mapping[str, Layer], source: str, target: str) -> bool:
@@ -718,7 +725,9 @@ def _forbids(layers: Mapping[str, Layer], source: str, target: str) -> bool:
 def _why(now: str, current: str) -> str:
     if not now or not current:
         return ": one of them is in no layer"
-    return f": both are in {now}" if now == current else ""
+    if now != current:
+        return ""
+    return f": both are in {now}"
 
 
 def _options(old: Manifest, new: Manifest, moves: MovedModules | None) -> Iterator[tuple[int, str]]:
@@ -776,7 +785,9 @@ def _terms(contract: object) -> str:
             return {
                 key: plain(item) for key, item in value.items() if key not in ("line", "decision")
             }
-        return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+        if not isinstance(value, list | tuple):
+            return value
+        return [plain(item) for item in value]
 
     return str(plain(asdict(contract)))  # type: ignore[call-overload]
 

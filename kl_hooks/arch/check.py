@@ -234,7 +234,9 @@ def _index_violations(ws: Workspace, verdict: Verdict, run: str) -> list[str]:
         return pending_receipt_id(ws, run)
 
     trouble = index_violations(ws, verdict, receipt)
-    return [trouble] if trouble else []
+    if not trouble:
+        return []
+    return [trouble]
 
 
 def _record(ws: Workspace, verdict: Verdict, content: Content, run: str) -> list[str]:
@@ -262,7 +264,9 @@ def _record(ws: Workspace, verdict: Verdict, content: Content, run: str) -> list
         )
     except (KlError, OSError) as problem:
         trouble = f"not recorded: {problem}"
-    return [trouble] if trouble else []
+    if not trouble:
+        return []
+    return [trouble]
 
 
 def _manifest_bytes(ws: Workspace, source: str, path: str) -> bytes:

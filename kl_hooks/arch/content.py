@@ -134,11 +134,10 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
         baseline = read_small(repo.top / BASELINE, within=repo.top, most=MAX_BASELINE_BYTES)
     else:
         look, wanted = None, (*_CODE_SUFFIXES, MANIFEST, BASELINE)
-        entries = (
-            files.staged_files(repo, wanted)
-            if source == STAGED
-            else files.files_at(repo, source, wanted)
-        )
+        if source == STAGED:
+            entries = files.staged_files(repo, wanted)
+        else:
+            entries = files.files_at(repo, source, wanted)
         rules = [entry for entry in entries if entry.path in (MANIFEST, BASELINE)]
         parent = "HEAD" if source == STAGED else f"{source}^"
         older = [f"{parent}:{path}" for path in (MANIFEST, BASELINE)]
@@ -156,11 +155,10 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
                     "git can't give its content.", place=path, hint="See: git fsck"
                 )
         # asked only where no manifest was found: it is one more look into git
-        linked = (
-            []
-            if manifest is not None
-            else files.symbolic_links(repo, "" if source == STAGED else source, _WAY)
-        )
+        if manifest is not None:
+            linked = []
+        else:
+            linked = files.symbolic_links(repo, "" if source == STAGED else source, _WAY)
         if linked:
             message = (
                 f"a link in {'what is staged' if source == STAGED else source}, so its rules can't"
@@ -195,7 +193,9 @@ def pushed_commits(environ: Mapping[str, str], lines: Sequence[str]) -> dict[str
         for word in words
         if len(word) == 4 and word[1].strip("0")
     }
-    return commits if words else {"HEAD": ""}
+    if words:
+        return commits
+    return {"HEAD": ""}
 
 
 _RANGE: Final = re.compile(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
@@ -330,7 +330,9 @@ def title_of(text: str) -> str:
 
 def _unquoted(text: str) -> str:
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
-        return text[1:-1].replace("''", "'") if text[0] == "'" else text[1:-1].replace('\\"', '"')
+        if text[0] == "'":
+            return text[1:-1].replace("''", "'")
+        return text[1:-1].replace('\\"', '"')
     return text
 
 
@@ -340,7 +342,9 @@ def record_id(path: str) -> str:
     """
     name = path.rpartition("/")[2]
     match = RECORD_ID.match(name)
-    return match[0] if match and name.endswith(".md") and name[match.end()] in "-." else ""
+    if match and name.endswith(".md") and name[match.end()] in "-.":
+        return match[0]
+    return ""
 
 
 def _records(checked_content: Content, ids: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -353,11 +357,10 @@ def _records(checked_content: Content, ids: Collection[str]) -> Iterator[tuple[s
                 content = read_small(path, within=top) or b""
                 yield path.relative_to(top).as_posix(), content.decode("utf-8", "replace")
         return
-    entries = (
-        files.staged_files(checked_content.repo, (".md",))
-        if checked_content.source == STAGED
-        else files.files_at(checked_content.repo, checked_content.source, (".md",))
-    )
+    if checked_content.source == STAGED:
+        entries = files.staged_files(checked_content.repo, (".md",))
+    else:
+        entries = files.files_at(checked_content.repo, checked_content.source, (".md",))
     wanted = [
         one for one in entries if one.path.startswith(DECISIONS) and record_id(one.path) in ids
     ]

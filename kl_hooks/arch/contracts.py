@@ -198,11 +198,10 @@ def _refused(path_name: str, contract: Contract, result: Mapping[str, Any]) -> I
         message = f'contract "{contract.name}": "{key}": {_sentence(reason)}'
         yield Problem(path_name, lines.get(key, contract.line), 1, message)
     for reason in str(result.get("failed", "")).splitlines():
-        hint = (
-            "Take it out, or set unmatched_ignore_imports_alerting."
-            if reason.startswith("No matches")
-            else ""
-        )
+        if reason.startswith("No matches"):
+            hint = "Take it out, or set unmatched_ignore_imports_alerting."
+        else:
+            hint = ""
         yield Problem(
             path_name, contract.line, 1, f'contract "{contract.name}": {_sentence(reason)}', hint
         )
@@ -493,4 +492,6 @@ def _proper(package: str, modules: Mapping[str, str]) -> list[str]:
     """Its folders, or one of them for a namespace package; none for a single module."""
     folders = package_folders(package, modules)
     init = [folder for folder in folders if f"{folder}/__init__.py" in modules]
-    return init if len(init) > 1 else folders[:1]
+    if len(init) > 1:
+        return init
+    return folders[:1]

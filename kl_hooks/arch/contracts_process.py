@@ -127,7 +127,9 @@ def _built(folders: dict[str, list[str]], externals: bool, without_type_checking
         return build(folders, externals=externals, without_type_checking=without_type_checking)
     except Exception as wrong:
         place = place_of_syntax_error(wrong)
-        return {"unread": str(wrong)} if place is None else {"unparsed": list(place)}
+        if place is None:
+            return {"unread": str(wrong)}
+        return {"unparsed": list(place)}
 
 
 def _answer(check: Any, sort: str, graph: Any) -> dict[str, Any]:

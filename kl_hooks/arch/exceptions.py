@@ -46,11 +46,10 @@ def last_day(until: str, ws: Workspace) -> str:
     try:
         # the pattern too: since Python 3.11 fromisoformat() reads `20260131` and `2026-W05-6` as
         # well
-        day = (
-            date.fromisoformat(until).isoformat()
-            if re.fullmatch(r"\d{4}-\d\d-\d\d", until, re.ASCII)
-            else ""
-        )
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", until, re.ASCII):
+            day = date.fromisoformat(until).isoformat()
+        else:
+            day = ""
     except ValueError:
         day = ""
     if not day:
@@ -164,7 +163,9 @@ def _facts(manifest: Manifest) -> Any:
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: plain(item) for key, item in value.items() if not key.endswith("line")}
-        return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+        if not isinstance(value, list | tuple):
+            return value
+        return [plain(item) for item in value]
 
     return plain(asdict(manifest))
 
@@ -184,8 +185,10 @@ def _added(before: Any, after: Manifest, exception: Allowance) -> int:
 
 def _entry(exception: Allowance) -> str:
     parts = [f"from: {yaml_quoted(exception.source)}", f"to: {yaml_quoted(exception.target)}"]
-    parts += [f"until: {exception.until}"] if exception.until else []
-    parts += [f"decision: {yaml_quoted(exception.decision)}"] if exception.decision else []
+    if exception.until:
+        parts += [f"until: {exception.until}"]
+    if exception.decision:
+        parts += [f"decision: {yaml_quoted(exception.decision)}"]
     return "{" + ", ".join(parts) + "}"
 
 
@@ -243,7 +246,9 @@ def _whole_line(text: str, index: int, line: str, newline: str) -> tuple[int, st
     if index and _BREAK.fullmatch(text[index - 1]):
         return index, f"{line}{newline}"
     end = _BREAK.search(text, index)
-    return (end.end(), f"{line}{newline}") if end else (len(text), f"{newline}{line}")
+    if end:
+        return (end.end(), f"{line}{newline}")
+    return (len(text), f"{newline}{line}")
 
 
 def _positions(text: str) -> _Positions:
@@ -273,7 +278,8 @@ def _positions(text: str) -> _Positions:
         depth -= name in ("SequenceEndEvent", "MappingEndEvent")
         if depth and after.index > first.index:
             end = max(end, after.index)
-            last = after.index if inside else last
+            if inside:
+                last = after.index
         inside = inside and depth > 1
     return _Positions(column, end, brace, kind, start, last, not items)
 
@@ -396,7 +402,9 @@ def _ever(ws: Workspace) -> set[str]:
     count.
     """
     numbers = used_numbers(ws, ws.kinds["decision"])
-    return {f"ADR-{max(numbers):04}"} if numbers else set()
+    if not numbers:
+        return set()
+    return {f"ADR-{max(numbers):04}"}
 
 
 def _records(top: Path) -> set[str]:
@@ -559,4 +567,6 @@ def _code(text: str) -> str:
 
 
 def _yaml(text: str) -> str:
-    return text if _PLAIN_YAML.fullmatch(text) and text.rstrip() == text else yaml_quoted(text)
+    if _PLAIN_YAML.fullmatch(text) and text.rstrip() == text:
+        return text
+    return yaml_quoted(text)

@@ -52,7 +52,9 @@ class _Paths:
 
 
 def _moved(path: str, old: str, new: str) -> str:
-    return new + path[len(old) :] if f"{path.rstrip('/')}/".startswith(f"{old}/") else path
+    if not f"{path.rstrip('/')}/".startswith(f"{old}/"):
+        return path
+    return new + path[len(old) :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ class FolderMove:
     def lines(self, *, written: bool) -> list[str]:
         """The lines to print; `written`: this was no dry run."""
         lines = [line for change in self.changes for line in change.diff()]
-        lines += [""] if lines else []
+        if lines:
+            lines += [""]
         for path, line, reason in self.left[:_MOST]:
             lines.append(f"{one_line(path)}:{line}: not changed: {reason}")
         if len(self.left) > _MOST:
@@ -323,7 +326,9 @@ def _entries(node: Any) -> list[tuple[str, Any]]:
 
 
 def _items(node: Any) -> list[Any]:
-    return list(node.value) if type(node).__name__ == "SequenceNode" else []
+    if type(node).__name__ != "SequenceNode":
+        return []
+    return list(node.value)
 
 
 def _scalars(node: Any) -> list[Any]:
@@ -340,7 +345,9 @@ def _spelled(node: Any, text: str) -> str:
         return f'"{text}"'
     # such as `a.* -> b`: plain as it was, if the new names add nothing that needs quotes
     plain = not node.style and set(text) <= set(node.value) | set(_PLAIN_SIGNS)
-    return text if plain else yaml_quoted(text)
+    if plain:
+        return text
+    return yaml_quoted(text)
 
 
 _PLAIN_SIGNS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./"

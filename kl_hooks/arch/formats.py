@@ -89,7 +89,9 @@ def findings(verdict: Verdict) -> list[Diagnostic]:
 def _decided(decision: str, verdict: Verdict) -> str:
     """`ADR-0004 "Domain stays pure"`; empty for a rule without a decision."""
     title = verdict.titles.get(decision, "")
-    return f'{decision} "{title}"' if decision and title else decision
+    if decision and title:
+        return f'{decision} "{title}"'
+    return decision
 
 
 def _rule(violation: Violation, verdict: Verdict) -> Rule:

@@ -36,7 +36,10 @@ def main(argv: Sequence[str]) -> int | None:
         return None
     code, remarks, lines = checked
     try:
-        return code if _print(remarks, lines) else 128 + 13  # as a shell reports SIGPIPE
+        # as a shell reports SIGPIPE
+        if _print(remarks, lines):
+            return code
+        return 128 + 13
     except OSError:
         return None
 

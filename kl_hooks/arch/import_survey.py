@@ -82,9 +82,10 @@ class ImportIndex:
         """Yield the imports of the modules of these names (see `plain_name`), in no particular
         order.
         """
-        called = (
-            {target for flat in self.links.values() for target in flat[0::4]} if names else set()
-        )
+        if names:
+            called = {target for flat in self.links.values() for target in flat[0::4]}
+        else:
+            called = set()
         wanted = {target for target in called if plain_name(target) in names}
         for path, flat in self.links.items() if wanted else ():
             if not wanted.isdisjoint(flat[0::4]):
@@ -121,7 +122,9 @@ def load_index(cache_dir: Path, key: str) -> ImportIndex | None:
     ):
         return None
     index = ImportIndex(*cached)
-    return index if _is_whole(index) else None
+    if _is_whole(index):
+        return index
+    return None
 
 
 def _is_whole(index: ImportIndex) -> bool:
@@ -251,17 +254,17 @@ def cached_imports(
     `key`: that of the index. Only these files stay in the cache.
     """
     memory = read_entry(cache_dir, _RECENT_KIND, key) if cache_dir else None
-    memory = memory if isinstance(memory, dict) else {}
+    if not isinstance(memory, dict):
+        memory = {}
     cached = {
         entry.path: facts
         for entry in entries
         if (facts := _facts(memory.get(entry.path), entry.blob))
     }
-    fresh = (
-        read([entry for entry in entries if entry.path not in cached])
-        if len(cached) < len(entries)
-        else {}
-    )
+    if len(cached) < len(entries):
+        fresh = read([entry for entry in entries if entry.path not in cached])
+    else:
+        fresh = {}
     facts_by_path = {**cached, **fresh}
     if cache_dir and fresh:
         rows = {
@@ -284,7 +287,9 @@ def _facts(row_of_file: Any, blob: str) -> _FileFacts | None:
     ):
         return None
     whole = all(type(row) is list and tuple(map(type, row)) == _ROW for row in row_of_file[2])
-    return {"error": row_of_file[1], "imports": row_of_file[2]} if whole else None
+    if not whole:
+        return None
+    return {"error": row_of_file[1], "imports": row_of_file[2]}
 
 
 _FEW: Final = 12
@@ -307,11 +312,10 @@ class _LazyFacts(Mapping[str, dict[str, Any]]):
         if path not in self._known:
             entry = self._entries[path]
             self._asked += 1
-            entries_to_read = (
-                [entry]
-                if self._asked <= _FEW
-                else [e for p, e in self._entries.items() if p not in self._known]
-            )
+            if self._asked <= _FEW:
+                entries_to_read = [entry]
+            else:
+                entries_to_read = [e for p, e in self._entries.items() if p not in self._known]
             self._known.update(self._read(entries_to_read))
         return self._known[path]
 
@@ -437,7 +441,8 @@ class _Follower:
                     between = self._between(link)
                     if between is None:
                         layer = self._layer(link)
-                        reached_layers |= {layer.name} if layer else set()
+                        if layer:
+                            reached_layers |= {layer.name}
                     elif between not in visited:
                         visited.add(between)
                         todo.append(between)

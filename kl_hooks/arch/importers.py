@@ -122,15 +122,15 @@ def _option_lines(key: str, value: str | tuple[str, ...]) -> list[str]:
             plain = yaml_quoted(value)
         return [f"    {key}: {plain}"]
     line = f"    {key}: [" + ", ".join(yaml_quoted(word) for word in value) + "]"
-    return (
-        [line]
-        if len(line) <= _WIDTH
-        else [f"    {key}:", *(f"      - {yaml_quoted(word)}" for word in value)]
-    )
+    if len(line) <= _WIDTH:
+        return [line]
+    return [f"    {key}:", *(f"      - {yaml_quoted(word)}" for word in value)]
 
 
 def _origin_comment(imported: ImportedConfig, name: str) -> list[str]:
-    return [f"  # {_comment(imported.comments[name])}"] if name in imported.comments else []
+    if name not in imported.comments:
+        return []
+    return [f"  # {_comment(imported.comments[name])}"]
 
 
 def _comment(line: str) -> str:
@@ -245,7 +245,9 @@ def _module(
 
 
 def _path(entry: Any) -> Any:
-    return entry.get("path", "") if isinstance(entry, dict) else entry
+    if not isinstance(entry, dict):
+        return entry
+    return entry.get("path", "")
 
 
 def _root(config: Mapping[str, Any], modules: dict[str, _Module], roots: Sequence[str]) -> None:
@@ -270,7 +272,9 @@ def _layer(
 
 
 def _name(module: _Module) -> str:
-    return "root" if module.name == ROOT else module.name
+    if module.name == ROOT:
+        return "root"
+    return module.name
 
 
 def _may(importer: _Module, imported: _Module, order: Sequence[str], explicit: bool) -> bool:
@@ -324,15 +328,19 @@ def _paths(name: str, roots: Sequence[str], files: Sequence[str]) -> tuple[str, 
     module_paths = []
     for root in roots:
         place = root + name.replace(".", "/")
-        module_paths += [place + "/"] if any(file.startswith(place + "/") for file in files) else []
-        module_paths += [place + ".py"] if place + ".py" in files else []
+        if any(file.startswith(place + "/") for file in files):
+            module_paths += [place + "/"]
+        if place + ".py" in files:
+            module_paths += [place + ".py"]
     return tuple(module_paths)
 
 
 def _folder(root: str) -> str:
     """A source root with `/` at its end; empty for the top."""
     clean = "/".join(part for part in root.split("/") if part not in ("", "."))
-    return clean + "/" if clean else ""
+    if not clean:
+        return ""
+    return clean + "/"
 
 
 def _texts(values: Any) -> list[str]:
@@ -373,11 +381,10 @@ def read_importlinter(path_name: str, text: bytes) -> ImportedConfig | None:
     if read is None:
         return None
     session, contracts = read
-    left = (
-        [f'"{CUSTOM_TYPE}": such contracts are code of the checkout, and none of it is run']
-        if CUSTOM_TYPE in session
-        else []
-    )
+    if CUSTOM_TYPE in session:
+        left = [f'"{CUSTOM_TYPE}": such contracts are code of the checkout, and none of it is run']
+    else:
+        left = []
     left += [
         f'the option "{key}"' for key in session if key not in (*_KNOWN, *_SHOWN_ONLY, CUSTOM_TYPE)
     ]
@@ -463,7 +470,9 @@ def _option(value: Any, sort: str) -> str | tuple[str, ...]:
     if sort.startswith("list"):
         return _words(value)
     text = "\n".join(str(one) for one in value) if isinstance(value, list) else str(value)
-    return str(_true(value)) if sort == "bool" else text.strip()
+    if sort == "bool":
+        return str(_true(value))
+    return text.strip()
 
 
 def _words(value: Any) -> tuple[str, ...]:
@@ -538,7 +547,9 @@ def _exceptions(options: Mapping[str, str | tuple[str, ...]]) -> tuple[tuple[All
 
 
 def _list(value: str | tuple[str, ...]) -> Sequence[str]:
-    return (value,) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return (value,)
+    return value
 
 
 def _row(row: str) -> _LayerRow:
@@ -571,14 +582,14 @@ def _reason(
     options = {option.key: option.value for option in contract.options}
     if not options.get("containers"):
         same = {word for _, words in rows for word in words} == set(contract.root_packages)
-        return "" if same else "modules that are added later could be in no layer"
+        if same:
+            return ""
+        return "modules that are added later could be in no layer"
     if options.get("exhaustive") != "True" or options.get("exhaustive_ignores"):
         return "modules that are added later could be in no layer"
-    return (
-        "it is exhaustive for its package, layers here are for the whole repository"
-        if outside
-        else ""
-    )
+    if outside:
+        return "it is exhaustive for its package, layers here are for the whole repository"
+    return ""
 
 
 def _layers(
@@ -602,7 +613,9 @@ def _layers(
             beside = tuple(other for other in words if other != word) if mark == ":" else ()
             same.append(Layer(word, paths, below + beside, 0))
         layers += same
-    return layers if len({layer.name for layer in layers}) == len(layers) else None
+    if len({layer.name for layer in layers}) == len(layers):
+        return layers
+    return None
 
 
 def _module_paths(name: str, modules: Mapping[str, str]) -> list[str]:

@@ -438,7 +438,9 @@ def judge(
     links = survey.forbidden(manifest, layers)
 
     def whole() -> Iterable[Link]:
-        return survey.crossing(manifest, layers) if manifest.indirect == "ignore" else survey.links
+        if manifest.indirect == "ignore":
+            return survey.crossing(manifest, layers)
+        return survey.links
 
     return Verdict(
         manifest=manifest,

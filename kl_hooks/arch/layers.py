@@ -35,7 +35,9 @@ def namespace_lookup(layers: Iterable[Layer]) -> Callable[[str], Layer | None]:
             dotted = dotted.rpartition(".")[0]
         return by_name.get(dotted)
 
-    return of if by_name else lambda dotted: None
+    if by_name:
+        return of
+    return lambda dotted: None
 
 
 def layer_lookup(layers: Iterable[Layer]) -> Callable[[str], Layer | None]:

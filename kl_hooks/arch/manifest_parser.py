@@ -78,7 +78,9 @@ def _layer(
             reader.texts(node, f'"may_depend_on" of layer "{title}"')
         elif node.value and node.value != _LOWER:
             _refuse_text(reader, title, node, names)
-    return (name, pairs) if name is not None else None
+    if name is not None:
+        return (name, pairs)
+    return None
 
 
 def _checked_name(
@@ -214,11 +216,10 @@ def _allowed(
 def _refuse_text(
     reader: NodeReader, title: str, node: TextNode, names: dict[str, TextNode]
 ) -> None:
-    hint = (
-        f"Write [{node.value}]."
-        if node.value in names
-        else suggest_spelling(node.value, (_LOWER,)) or "Write [] for none."
-    )
+    if node.value in names:
+        hint = f"Write [{node.value}]."
+    else:
+        hint = suggest_spelling(node.value, (_LOWER,)) or "Write [] for none."
     reader.report(
         node, f'"may_depend_on" of layer "{title}" must be a list of layers, or {_LOWER}.', hint
     )
@@ -226,12 +227,16 @@ def _refuse_text(
 
 def _choice(reader: NodeReader, pairs: dict[str, _Entry], key: str, options: Sequence[str]) -> str:
     """An optional choice; the first by default."""
-    return reader.choice(pairs[key][1], f'"{key}"', options) if key in pairs else options[0]
+    if key in pairs:
+        return reader.choice(pairs[key][1], f'"{key}"', options)
+    return options[0]
 
 
 def _optional_text(reader: NodeReader, pairs: dict[str, _Entry], key: str, where: str) -> str:
     """An optional text; empty by default."""
-    return reader.text(pairs[key][1], f'"{key}"{where}') if key in pairs else ""
+    if key not in pairs:
+        return ""
+    return reader.text(pairs[key][1], f'"{key}"{where}')
 
 
 _IGNORES: Final = {
@@ -308,12 +313,11 @@ def _contract(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> Con
     title, sort = (_text_node(item, key) for key in ("name", "type"))
     where = f' in contract "{title.value}"' if title else " in a contract"
     fields = _fields(reader, item, sort, where)
-    allowed_keys = (
-        # for a wrong type the options of all types are known, so that only the type is reported
-        (*_OWN, *fields, *_SESSION)
-        if fields
-        else (*_OWN, *_SESSION, *(k for f in CONTRACT_TYPES.values() for k in f))
-    )
+    # for a wrong type the options of all types are known, so that only the type is reported
+    if fields:
+        allowed_keys = (*_OWN, *fields, *_SESSION)
+    else:
+        allowed_keys = (*_OWN, *_SESSION, *(k for f in CONTRACT_TYPES.values() for k in f))
     pairs = reader.keys(without_types(reader, item), allowed_keys, where)
     name = _name(reader, item, pairs, names)
     options = [
@@ -391,7 +395,9 @@ def _option(reader: NodeReader, pair: _Entry, key: str, sort: str, where: str) -
     if sort == "alert":
         return Option(key, reader.choice(node, what, _ALERTS), line)
     text = reader.text(node, what)
-    return Option(key, text, line) if text else None
+    if not text:
+        return None
+    return Option(key, text, line)
 
 
 def _session(reader: NodeReader, pairs: dict[str, _Entry], key: str, where: str) -> list[str]:
@@ -403,7 +409,9 @@ def _session(reader: NodeReader, pairs: dict[str, _Entry], key: str, where: str)
     what = f'"{key}"{where}'
     if key == "root_packages":
         return _words(reader, pairs[key][1], what)
-    return ["true"] if reader.boolean(pairs[key][1], what, False) else []
+    if not reader.boolean(pairs[key][1], what, False):
+        return []
+    return ["true"]
 
 
 def _words(reader: NodeReader, node: Node, what: str) -> list[str]:
@@ -454,9 +462,10 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
         and not _is_misspelt(root)
     ):
         reader.report(root, 'the key "layers" is missing.', f"Add it, or {_WRITE_NEW}")
-    layers = (
-        _layers(reader, pairs["layers"][1], needed=not has_contracts) if "layers" in pairs else ()
-    )
+    if "layers" in pairs:
+        layers = _layers(reader, pairs["layers"][1], needed=not has_contracts)
+    else:
+        layers = ()
     mode = _choice(reader, pairs, "type_checking_imports", ("ignore", "enforce"))
     exhaustive = "exhaustive" in pairs and reader.boolean(
         pairs["exhaustive"][1], '"exhaustive"', False

@@ -168,7 +168,9 @@ def folder_now(path: str, earlier: EarlierContent, now: Iterable[str]) -> str:
             places.add(target.rpartition("/")[0] + "/")
         votes.update(places)
     folder, count = max(votes.items(), key=lambda vote: (vote[1], vote[0]), default=("", 0))
-    return folder if count * 2 > len(files) and not start.startswith(folder) else ""
+    if count * 2 > len(files) and not start.startswith(folder):
+        return folder
+    return ""
 
 
 def check_unmatched(
@@ -259,7 +261,9 @@ def _closest(layer: Layer, modules: Mapping[str, str]) -> str:
     """The folder of the repository that is spelled most like the layer's first path."""
     folders = {path.rpartition("/")[0] + "/" for path in modules if "/" in path}
     close = get_close_matches(layer.paths[0], sorted(folders), n=1, cutoff=0.6)
-    return f"Closest: {close[0]}." if close else ""
+    if not close:
+        return ""
+    return f"Closest: {close[0]}."
 
 
 class MovedModules:
@@ -284,7 +288,9 @@ class MovedModules:
     def _moved(self) -> Mapping[str, str]:
         """Old path → new path."""
         earlier = EarlierContents(self._content, ()).at(self._before.rev, "")
-        return earlier.moved if earlier else {}
+        if not earlier:
+            return {}
+        return earlier.moved
 
     def out_of_layers(self) -> Iterator[Problem]:
         """The files that were in a layer and are in none after a move, a problem for each layer.
@@ -306,7 +312,8 @@ class MovedModules:
         for name, moves in pairs.items():
             old, new = moves[0]
             text = f"{counted(len(moves), 'file')} of {name} moved to where no layer is: {old} to {new}"
-            text += ", and others" if len(moves) > 1 else ""
+            if len(moves) > 1:
+                text += ", and others"
             yield self._before.loosened(self._manifest.path, lines.get(name, 0), text, _MOVED_HINT)
 
     def _may_leave(self, old_layer: _LayerOf, new_layer: _LayerOf) -> bool:
@@ -371,6 +378,8 @@ def renamed_in_text(text: str, names: Mapping[str, str], containers: Sequence[st
             after = renamed_module(before, names)
             if after != before and after.startswith(f"{container}."):
                 return after.removeprefix(f"{container}.")
-        return match[0] if containers else renamed_module(match[0], names)
+        if containers:
+            return match[0]
+        return renamed_module(match[0], names)
 
     return _NAME.sub(renamed, text)

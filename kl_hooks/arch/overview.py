@@ -42,7 +42,9 @@ class Arrow:
     def excepted(self) -> int:
         """Forbidden imports that an exception of the manifest excuses."""
         direct = [one for one in (*self.new, *self.accepted) if one.method != "indirect import"]
-        return 0 if self.allowed else max(self.imports - len(direct), 0)
+        if self.allowed:
+            return 0
+        return max(self.imports - len(direct), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ class Overview:
         width = max((len(_name(name, signs)) for name, _, _ in self.layers), default=0)
         lines = [_rule(signs.top, width)]
         for place, (name, _, files) in enumerate(self.layers):
-            lines += [_rule(signs.middle, width)] if place else []
+            if place:
+                lines += [_rule(signs.middle, width)]
             beside = _beside(
                 [one for one in self.arrows if one.source == name], files, signs, WIDTH - width - 8
             )
@@ -122,11 +125,10 @@ class CheckedWorktree:
         near = get_close_matches(what, names_here, 1) or get_close_matches(
             paths[0] if paths else what, names_here, 1
         )
-        hint = (
-            f'Did you mean "{near[0]}"?'
-            if near
-            else "Give a Python file, a module or a layer. See: kl arch show"
-        )
+        if near:
+            hint = f'Did you mean "{near[0]}"?'
+        else:
+            hint = "Give a Python file, a module or a layer. See: kl arch show"
         raise UsageProblem(
             f'no such file, module or layer: "{what}".', place="kl arch explain", hint=hint
         )
@@ -320,7 +322,9 @@ def _with_places(start: str, violations: Sequence[Violation], signs: Signs, widt
         if len(line) + len(place) + 2 + len(signs.more) + 2 > width:
             break
         line, shown = f"{line}  {place}", shown + 1
-    return line if shown == len(violations) else f"{line}  {signs.more}"
+    if shown == len(violations):
+        return line
+    return f"{line}  {signs.more}"
 
 
 def _legend(arrows: Iterable[Arrow], signs: Signs) -> list[str]:
@@ -337,7 +341,9 @@ def _legend(arrows: Iterable[Arrow], signs: Signs) -> list[str]:
         (signs.excepted, "excepted", any(one.excepted for one in arrows)),
     ]
     entries = [f"{sign} {text}" for sign, text, there in meant if there]
-    return ["  legend  " + "   ".join(entries)] if entries else []
+    if not entries:
+        return []
+    return ["  legend  " + "   ".join(entries)]
 
 
 def _table(overview: Overview, signs: Signs, width: int) -> list[str]:
@@ -457,7 +463,9 @@ def _decided(checked: CheckedWorktree, edge: Edge, accepted: bool) -> str:
             until = f" until {exception.until}" if exception.until else ""
             return f"excepted{until} ({checked.manifest.path}:{exception.line})"
     ended = f": its exception ended on {matching[0].until}" if matching else ""
-    return "in the baseline" if accepted else f"forbidden{ended}"
+    if accepted:
+        return "in the baseline"
+    return f"forbidden{ended}"
 
 
 def _layer(checked: CheckedWorktree, layer: Layer) -> dict[str, Any]:

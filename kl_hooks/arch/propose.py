@@ -103,9 +103,10 @@ def propose(
     `exact`: parts that import each other become one layer, and nothing of today is forbidden.
     """
     sight = _Sight(list(links), modules, through)
-    groups = (
-        module_groups(modules) if exact else module_groups(_product_modules(modules, sight.links))
-    )
+    if exact:
+        groups = module_groups(modules)
+    else:
+        groups = module_groups(_product_modules(modules, sight.links))
     crossing = sight.crossing(groups)
     loops = [loop for loop in _loops(groups, crossing) if len(loop) > 1]
     roots = [group for group in groups if group.root and any(group.name in loop for loop in loops)]
@@ -237,11 +238,10 @@ def _named(parts: Sequence[list[_Group]]) -> list[tuple[str, tuple[str, ...]]]:
         if len(part) > 1:
             # from the bottom up: shop-1, shop-2 …; plain shop where there is one
             package, number = part[0].package or "modules", 1
-            name = (
-                package
-                if counts[part[0].package] == 1 and package not in taken
-                else f"{package}-{number}"
-            )
+            if counts[part[0].package] == 1 and package not in taken:
+                name = package
+            else:
+                name = f"{package}-{number}"
             while name in taken:
                 number += 1
                 name = f"{package}-{number}"
@@ -264,9 +264,10 @@ def _objections(layers: Sequence[Layer], against: Sequence[Edge]) -> dict[str, t
             for target, some in pairs
         ]
         if lines:
-            remainder = (
-                [f"  and of {counted(len(lines) - 6, 'more layer')}"] if len(lines) > 6 else []
-            )
+            if len(lines) > 6:
+                remainder = [f"  and of {counted(len(lines) - 6, 'more layer')}"]
+            else:
+                remainder = []
             lines_by_layer[layer.name] = (*lines[:6], *remainder)
     return lines_by_layer
 
@@ -405,11 +406,9 @@ def _layer(layer: Layer, before: list[str]) -> str:
 def _list(words: tuple[str, ...]) -> str:
     """On one line where it fits, else one word a line."""
     line = " [" + ", ".join(yaml_quoted(word) for word in words) + "]"
-    return (
-        line
-        if len(line) <= 90
-        else "\n" + "\n".join(f"      - {yaml_quoted(word)}" for word in words)
-    )
+    if len(line) <= 90:
+        return line
+    return "\n" + "\n".join(f"      - {yaml_quoted(word)}" for word in words)
 
 
 def yaml_quoted(word: str) -> str:
@@ -435,7 +434,9 @@ def _sign(sign: str) -> str:
     if sign in '"\\':
         return "\\" + sign
     code = ord(sign)
-    return sign if sign.isprintable() and code < 0x3000 else f"\\U{code:08X}"
+    if sign.isprintable() and code < 0x3000:
+        return sign
+    return f"\\U{code:08X}"
 
 
 def _comment(line: str) -> str:
@@ -475,11 +476,10 @@ def _product_modules(modules: Mapping[str, str], links: Iterable[Link]) -> dict[
     A script lies in a folder without any `__init__.py` whose files nobody imports, beside packages.
     """
     tests = _test_trees(modules)
-    remaining = (
-        {path: dotted for path, dotted in modules.items() if not path.startswith(tests)}
-        if tests
-        else dict(modules)
-    )
+    if tests:
+        remaining = {path: dotted for path, dotted in modules.items() if not path.startswith(tests)}
+    else:
+        remaining = dict(modules)
     tops = product_packages(remaining)
     proper = {
         top: _folder(files)
@@ -506,9 +506,11 @@ def _test_trees(modules: Mapping[str, str]) -> tuple[str, ...]:
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for path in modules:
         folders, name = path.split("/")[:-1], path.rpartition("/")[2]
-        first = (
-            folders.index("tests") if "tests" in folders else 0
-        )  # the folders above it need not hold tests
+        # the folders above it need not hold tests
+        if "tests" in folders:
+            first = folders.index("tests")
+        else:
+            first = 0
         for depth in range(first, len(folders)):
             folder_counts = counts["/".join(folders[: depth + 1]) + "/"]
             folder_counts[0] += name != "__init__.py"
@@ -572,7 +574,9 @@ def _split(files: list[str]) -> dict[str, list[str]]:
 def _name(path: str, top: str) -> str:
     *folders, last = path.rstrip("/").split("/")
     if last == "__init__.py":
-        return folders[-1] if folders else top
+        if not folders:
+            return top
+        return folders[-1]
     return last.rpartition(".")[0] or last or top
 
 

@@ -123,7 +123,8 @@ def output_lines(
         if quiet and (verdict is None or (verdict.clean and not verdict.loosened)):
             continue
         if verdict is not None:
-            lines += [f"{path}: in no layer" for path in verdict.unassigned] if lists else []
+            if lists:
+                lines += [f"{path}: in no layer" for path in verdict.unassigned]
             lines += verdict_lines(verdict, seconds)
         elif on_disk:
             where = "what is staged" if source == "staged" else source
@@ -183,11 +184,10 @@ def violation_lines(violation: Violation, titles: Mapping[str, str]) -> list[str
     """
     # cut first, so that the carets fit the statement as it is printed
     statement = one_line(violation.statement, _MOST_STATEMENT)
-    named = (
-        _module_name(first_file_between(violation.method))
-        if is_through(violation.method)
-        else violation.imported
-    )
+    if is_through(violation.method):
+        named = _module_name(first_file_between(violation.method))
+    else:
+        named = violation.imported
     start, end = _caret_span(statement, named)
     method_text = "" if violation.method in _SHOWN_ANYWAY else f"  ({violation.method})"
     rule = f"layer rule, {violation.rule}" + (
@@ -211,7 +211,9 @@ def _module_name(path: str) -> str:
 
 def _decision(decision: str, titles: Mapping[str, str]) -> str:
     title = titles.get(decision, "")
-    return f'{decision} "{title}"' if title else decision
+    if not title:
+        return decision
+    return f'{decision} "{title}"'
 
 
 def _caret_span(statement: str, imported: str) -> tuple[int, int]:
@@ -225,9 +227,13 @@ def _caret_span(statement: str, imported: str) -> tuple[int, int]:
         if base and (imported == base or imported.endswith(f".{base}")):
             return match.span(1)
         name = re.compile(rf"\b{re.escape(last)}\b").search(statement, match.end())
-        return name.span() if name else match.span(1)
+        if name:
+            return name.span()
+        return match.span(1)
     whole = re.search(rf"(?<![\w.]){re.escape(imported)}(?![\w])", statement)
-    return whole.span() if whole else (0, len(statement))
+    if whole:
+        return whole.span()
+    return (0, len(statement))
 
 
 def _safe(line: str) -> str:
@@ -262,11 +268,10 @@ def _closing(verdict: Verdict, seconds: float | None) -> str:
     where = {"staged": "the staged content", "worktree": "the working tree"}.get(
         verdict.source, verdict.source
     )
-    accepted = (
-        f" ({len(verdict.accepted)} accepted in baseline)"
-        if verdict.clean and verdict.accepted
-        else ""
-    )
+    if verdict.clean and verdict.accepted:
+        accepted = f" ({len(verdict.accepted)} accepted in baseline)"
+    else:
+        accepted = ""
     checked = f"{counted(verdict.files, 'file')}, {counted(len(verdict.manifest.layers), 'layer')}"
     if verdict.manifest.contracts:
         checked += f", {counted(len(verdict.manifest.contracts), 'contract')}"

@@ -87,11 +87,9 @@ def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today:
         trouble = Problem(
             manifest.path, 0, 0, f"runtime-only imports were not looked at: {problem}"
         )
-        return (
-            replace(verdict, warnings=(*verdict.warnings, trouble))
-            if manifest.runtime_imports == "forbid"
-            else verdict
-        )
+        if manifest.runtime_imports != "forbid":
+            return verdict
+        return replace(verdict, warnings=(*verdict.warnings, trouble))
     # a statement that was added since shows it
     known_imports = {(link.path, link.target) for link in survey.links} if run_of_link else set()
     known_imports |= {(path, target[:at]) for path, target in known_imports for at in _dots(target)}

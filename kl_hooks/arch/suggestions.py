@@ -108,11 +108,10 @@ def users(tree: ast.Module, content: bytes, line: int) -> tuple[list[str], list[
     using_functions: dict[Place, None] = {}
     inside: set[int] = set()
     for node in tree.body:
-        outer = (
-            [n for n in getattr(node, "body", ()) if _is_function(n)]
-            if isinstance(node, ast.ClassDef)
-            else [node]
-        )
+        if isinstance(node, ast.ClassDef):
+            outer = [n for n in getattr(node, "body", ()) if _is_function(n)]
+        else:
+            outer = [node]
         for function in outer:
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and _is_free(
                 function.name
@@ -231,11 +230,10 @@ def takers(tree: ast.Module, content: bytes, names: Collection[str]) -> list[Pla
     """
     wanted = _wanted(names)
     # searched in the text of an annotation: the name may be in quotes, or within `list[X]`
-    noted = (
-        re.compile(rf"\b(?:{'|'.join(re.escape(name) for name in sorted(names))})\b")
-        if names
-        else None
-    )
+    if names:
+        noted = re.compile(rf"\b(?:{'|'.join(re.escape(name) for name in sorted(names))})\b")
+    else:
+        noted = None
     taking = []
     for node in near([tree], lines_with(content, {*names, *wanted})):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not _is_free(node.name):
@@ -268,7 +266,9 @@ def parameter_names(name: str) -> list[str]:
     """
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower().strip("_")
     last = snake.rpartition("_")[2]
-    return [snake, last] if len(last) > 2 and last != snake else [snake]
+    if len(last) > 2 and last != snake:
+        return [snake, last]
+    return [snake]
 
 
 def _is_function(node: ast.AST) -> bool:
@@ -407,11 +407,8 @@ def _already(
     taking = []
     for path in small_files:
         tree = parsed(contents[path])
-        taking += (
-            [(path, function.line) for function in takers(tree, contents[path], names)]
-            if tree
-            else []
-        )
+        if tree:
+            taking += [(path, function.line) for function in takers(tree, contents[path], names)]
     others = [place for place in taking if place not in own]
     if not others:
         return ""

@@ -49,14 +49,13 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
         return ""
     try:
         with ws.store.reading("graph") as db:
-            indexed = (
-                {
+            if db:
+                indexed = {
                     _key(hit.id, hit.path, hit.line, hit.title): hit.title
                     for hit in hits_of_owner(db, OWNER)
                 }
-                if db
-                else {}
-            )
+            else:
+                indexed = {}
             linked = (
                 db is not None
                 and len(links.of_many(db, [key[0] for key in indexed], incoming=False)) > 0

@@ -164,7 +164,9 @@ def check(rev: str | None, span: str | None, **options: Any) -> int:
         from kl_hooks.arch.formats import render_document
 
         write(render_document(ws, asked.shape, reports, asked.lists))
-    return 0 if all(verdict is None or verdict.clean for _, verdict in whole) else 1
+    if all(verdict is None or verdict.clean for _, verdict in whole):
+        return 0
+    return 1
 
 
 def _workspace(folder: str | None) -> Workspace:
@@ -179,9 +181,10 @@ def _workspace(folder: str | None) -> Workspace:
 
 def _request(ws: Workspace, span: str | None, options: dict[str, Any]) -> _Request:
     top = require_repository(ws).top
-    folder = (
-        path_from_top(options["folder"], top).rstrip("/") if options["folder"] is not None else ""
-    )
+    if options["folder"] is not None:
+        folder = path_from_top(options["folder"], top).rstrip("/")
+    else:
+        folder = ""
     manifest = options["manifest"] or ""
     if manifest:
         place = Path(os.path.abspath(manifest))  # noqa: PTH100 (which follows links)
@@ -268,12 +271,16 @@ def _stdin() -> list[str]:
         ready, _, _ = select.select([sys.stdin], [], [], _STDIN_TIMEOUT)
     except (OSError, ValueError):
         return []
-    return sys.stdin.read().splitlines() if ready else []
+    if not ready:
+        return []
+    return sys.stdin.read().splitlines()
 
 
 def content_name(rev: str) -> str:
     """A revision as the name of a content: a branch called `staged` is not what is staged."""
-    return f"{rev}^{{}}" if rev in (WORKTREE, STAGED) else rev
+    if rev not in (WORKTREE, STAGED):
+        return rev
+    return f"{rev}^{{}}"
 
 
 def path_from_top(path: str, top: Path) -> str:
@@ -286,5 +293,7 @@ def path_from_top(path: str, top: Path) -> str:
         for base in (top, top.resolve()):
             if here.is_relative_to(base):
                 found = here.relative_to(base).as_posix()
-                return "" if found == "." else found
+                if found == ".":
+                    return ""
+                return found
     raise UsageProblem("is not in this repository.", place=path, hint=f"The repository is {top}.")

@@ -210,7 +210,9 @@ def import_(rules: operations.ImportedRules, _request: operations.ImportRequest)
 
 def explanation_lines(facts: Mapping[str, Any]) -> list[str]:
     """The lines to print."""
-    return _layer_lines(facts) if facts["kind"] == "layer" else _file_lines(facts)
+    if facts["kind"] == "layer":
+        return _layer_lines(facts)
+    return _file_lines(facts)
 
 
 def _file_lines(facts: Mapping[str, Any]) -> list[str]:
@@ -293,8 +295,10 @@ def _layer_lines(facts: Mapping[str, Any]) -> list[str]:
     unused = [one["layer"] for one in facts["may_depend_on"] if not one["imports"]]
     if not used and not unused:
         lines.append("  may depend on: (nothing)")
-    lines += [f"  may depend on, with imports: {', '.join(used)}"] if used else []
-    lines += [f"  may depend on, unused: {', '.join(unused)}"] if unused else []
+    if used:
+        lines += [f"  may depend on, with imports: {', '.join(used)}"]
+    if unused:
+        lines += [f"  may depend on, unused: {', '.join(unused)}"]
     by = [
         f"{one['layer']} {one['imports']}{'' if one['allowed'] else ' (not allowed)'}"
         for one in facts["used_by"]

@@ -121,7 +121,9 @@ class _Sources:
         if name in ("plugins", "maintain", "redis", "drift_alert", "embedder", "trusted_agents"):
             return user or _DEFAULT
         if name == "reviewers":  # the repository may name fewer of the user's
-            return f"{user}, {checkout}" if user and checkout else user or _DEFAULT
+            if user and checkout:
+                return f"{user}, {checkout}"
+            return user or _DEFAULT
         if name in ("significance", "docs", "context_cache", "context_weights"):
             return user or checkout or _DEFAULT
         return checkout or user or _DEFAULT
@@ -133,8 +135,6 @@ def _places(path: Path, name: str) -> dict[str, str]:
     from kl_hooks.store.files import read_small
 
     root, _ = load_yaml(name, read_small(path) or b"")
-    return (
-        {key.value: f"{name}:{node.line}" for key, node in root.entries}
-        if isinstance(root, MapNode)
-        else {}
-    )
+    if not isinstance(root, MapNode):
+        return {}
+    return {key.value: f"{name}:{node.line}" for key, node in root.entries}

@@ -49,7 +49,9 @@ class _TaskContext(click.Context):
 
     @property
     def command_path(self) -> str:
-        return self.parent.command_path if self.parent else super().command_path
+        if self.parent:
+            return self.parent.command_path
+        return super().command_path
 
 
 class _TaskCommand(click.Command):
@@ -177,7 +179,9 @@ def _performed(operation: Operation, request: Any) -> operations.Package:
 
 
 def _text_of(package: operations.Package, shape: str) -> str:
-    return f"{ascii_json(package.document)}\n" if shape == "json" else package.text
+    if shape == "json":
+        return f"{ascii_json(package.document)}\n"
+    return package.text
 
 
 def ascii_json(value: Mapping[str, Any]) -> str:

@@ -78,7 +78,9 @@ def renumber(renumbered: decisions.Renumbered, _request: decisions.RenumberReque
 
 
 def _import_code(imported: decisions.ImportedDecisions, _request: Any) -> int:
-    return CLEAN if imported.made or imported.existing else FINDINGS
+    if imported.made or imported.existing:
+        return CLEAN
+    return FINDINGS
 
 
 @operation_command(decisions.IMPORT, output_option=JSON_FLAG, exit_code=_import_code)

@@ -16,7 +16,9 @@ from kl_hooks.operations.doctor import DOCTOR, Diagnosis, DoctorRequest, obstacl
 
 
 def _exit_code(diagnosis: Diagnosis, _request: DoctorRequest) -> int:
-    return FINDINGS if diagnosis.is_wrong else CLEAN
+    if diagnosis.is_wrong:
+        return FINDINGS
+    return CLEAN
 
 
 @operation_command(DOCTOR, exit_code=_exit_code)

@@ -59,7 +59,9 @@ def _print_processed(done: operations.Processed, _request: Any) -> None:
 
 
 def _exit_code(done: operations.Processed, _request: Any) -> int:
-    return FINDINGS if done.has_failed else CLEAN
+    if done.has_failed:
+        return FINDINGS
+    return CLEAN
 
 
 add = operation_command(operations.ADD, _read_from_stdin, exit_code=_exit_code)(_print_processed)
@@ -106,7 +108,8 @@ def show(shown: operations.ShownDocument, _request: operations.ShowRequest) -> N
         f"collection  {document.collection}",
         f"size        {document.size} bytes",
     ]
-    lines += [f"remark      {document.remark}"] if document.remark else []
+    if document.remark:
+        lines += [f"remark      {document.remark}"]
     lines += [
         f"  {passage.first_line:>5}-{passage.last_line:<5} {len(passage.text):>5} characters "
         f" {' › '.join(passage.heading)}".rstrip()

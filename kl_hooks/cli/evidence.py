@@ -47,9 +47,10 @@ def receipt_line(entry: Entry) -> str:
     when = receipt.ended[:16].replace("T", " ")
     word = run_outcome(receipt.result)
     what = f"{receipt.source:<8} {word:<16} {_tree_label(receipt):<18} {outcome_counts(receipt)}"
-    foreign = (
-        entry.origin.partition(";")[0] if entry.origin.startswith((IMPORTED, *ATTESTED)) else ""
-    )
+    if entry.origin.startswith((IMPORTED, *ATTESTED)):
+        foreign = entry.origin.partition(";")[0]
+    else:
+        foreign = ""
     return f"{short(receipt.run, 8)}  {when}  {what}{'  ' + foreign if foreign else ''}".rstrip()
 
 
@@ -98,11 +99,13 @@ def _imported_modules(found: object) -> str:
     if not isinstance(found, Mapping):
         return ""
     total = found.get("total")
-    total = total if isinstance(total, Mapping) else {}
+    if not isinstance(total, Mapping):
+        total = {}
 
     def rows(key: str) -> tuple[list[str], int]:
         listed = found.get(key)
-        listed = listed if isinstance(listed, list | tuple) else []
+        if not isinstance(listed, list | tuple):
+            listed = []
         names = [str(one.get("module")) if isinstance(one, Mapping) else str(one) for one in listed]
         return names[:3], total.get(key) or len(names)
 
@@ -176,11 +179,10 @@ def _known_lines(recorded: operations.RecordedHistory) -> Iterator[str]:
     tests = sorted(history.tests, key=lambda result: result.evidence.outcome == "passed")
     for result in tests[:_SHOWN_TESTS]:
         when = result.entry.receipt.ended[:16].replace("T", " ")
-        where = (
-            "this content"
-            if recorded.is_current(result)
-            else f"tree {short(result.entry.receipt.tree, 7)}"
-        )
+        if recorded.is_current(result):
+            where = "this content"
+        else:
+            where = f"tree {short(result.entry.receipt.tree, 7)}"
         name = one_line(result.evidence.subject.removeprefix("test:"), 120)
         yield (
             f"{result.evidence.outcome:<9} {name}   run {short(result.entry.receipt.run, 8)}  {when} "
@@ -259,7 +261,9 @@ def show(shown: operations.ShownEvidence, request: operations.ShowRequest) -> No
 
 
 def _import_code(imported: operations.ImportedEvidence, _request: operations.ImportRequest) -> int:
-    return FINDINGS if imported.refused else CLEAN
+    if imported.refused:
+        return FINDINGS
+    return CLEAN
 
 
 @operation_command(operations.IMPORT, group=evidence, exit_code=_import_code)
@@ -295,7 +299,9 @@ def export(
 
 
 def _exit_code(checked: operations.CheckedEvidence, _request: operations.VerifyRequest) -> int:
-    return CLEAN if checked.is_whole else FINDINGS
+    if checked.is_whole:
+        return CLEAN
+    return FINDINGS
 
 
 @operation_command(operations.VERIFY, group=evidence, exit_code=_exit_code)

@@ -73,7 +73,9 @@ def _tests_option() -> Callable[[F], F]:
 
 def _method(link: Link) -> str:
     """`import`, or `instance, 80%`."""
-    return link.method if link.confidence == 100 else f"{link.method}, {link.confidence}%"
+    if link.confidence == 100:
+        return link.method
+    return f"{link.method}, {link.confidence}%"
 
 
 def _print_symbol(symbol: Symbol, mark: str = "") -> None:
@@ -256,7 +258,9 @@ def search(matches: operations.Matches, request: operations.SearchRequest, tests
 
 
 def _mark(text: str) -> str:
-    return f"  [{text}]" if text else ""
+    if not text:
+        return ""
+    return f"  [{text}]"
 
 
 _SHOWN_LINKS = 8
@@ -316,7 +320,9 @@ def _print_relations(shown: operations.ShownNode) -> None:
 
 
 def _passage_line(link: Link) -> str:
-    return f"{link.path}:{link.line}" if link.source.startswith("file:") else link.source
+    if link.source.startswith("file:"):
+        return f"{link.path}:{link.line}"
+    return link.source
 
 
 def _execution_line(one: ExecutedBy) -> str:
@@ -367,7 +373,9 @@ def relation_counts(found: Sequence[Link]) -> dict[str, int]:
 
 def _names(links: Sequence[Link]) -> list[str]:
     names = list(dict.fromkeys(link.target.removeprefix("name:") for link in links))
-    return [*names[:_SHOWN_LINKS], "…"] if len(names) > _SHOWN_LINKS else names
+    if len(names) > _SHOWN_LINKS:
+        return [*names[:_SHOWN_LINKS], "…"]
+    return names
 
 
 def _print_more(number: int) -> None:
@@ -477,7 +485,9 @@ def _around(text: str, receiver: str, name: str, width: int) -> str:
         return text
     start = text.find(f"{receiver}.{name}" if receiver else name)
     text = text if start <= 0 else f"…{text[start:]}"
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+    if len(text) <= width:
+        return text
+    return f"{text[: width - 1]}…"
 
 
 def _print_certainty_of_uses(
@@ -617,11 +627,10 @@ def neighbors(found: operations.NeighborList, request: operations.NeighborsReque
     for level, node, link in found.neighbors.shown:
         other = link.source if link.target == node else link.target
         near = "it" if other == start else other
-        arrow = (
-            f"{near} {link.relation} {node}"
-            if link.target == node
-            else f"{node} {link.relation} {near}"
-        )
+        if link.target == node:
+            arrow = f"{near} {link.relation} {node}"
+        else:
+            arrow = f"{node} {link.relation} {near}"
         echo_line(f"  {level}  {arrow}" + (f"  {link.path}:{link.line}" if link.line else ""))
     _warn_of_more(max(0, total - request.limit), request.limit)
     if found.is_cut:

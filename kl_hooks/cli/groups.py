@@ -46,7 +46,9 @@ class LazyGroup(click.Group):
         return [name for name in self.list_commands(ctx) if name not in self._former]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        return self.load(name) if name in self._lines else None
+        if name not in self._lines:
+            return None
+        return self.load(name)
 
     def load(self, name: str) -> click.Command:
         """Return the object `name` of the module: `GROUP_name` if groups share it, `name_` if

@@ -117,4 +117,6 @@ def _print_rows(verb: str, rows: list[dict[str, Any]], shape: str) -> int:
     print_answer(shape, {"schema": f"kl.hooks.{verb}/1", "hooks": rows}, lines)
     if not rows and shape == "text":
         warn("no git hook of kl is here.")
-    return FINDINGS if any(row.get("action") in _NOT_DONE for row in rows) else CLEAN
+    if any(row.get("action") in _NOT_DONE for row in rows):
+        return FINDINGS
+    return CLEAN

@@ -199,7 +199,9 @@ def _cut(path: Path, text: bytes) -> str:
     # the last one: it was added at the end, and the same words may have been there before
     before, _, after = data.rpartition(text)
     write_atomic(path, before + after, mode=path.stat().st_mode & 0o777)
-    return "restored" if not after else "taken out"
+    if not after:
+        return "restored"
+    return "taken out"
 
 
 def _hash(data: bytes) -> str:
@@ -319,7 +321,9 @@ def _pre_commit_addition(text: bytes) -> str | None:
     added = ("" if text.endswith(b"\n") else "\n") + _pre_commit_entry(repos.column - 1)
     if "default_install_hook_types" not in {key.value for key, _ in root.entries}:
         added += _STAGES
-    return added if _is_old_plus_one(root, text + added.encode()) else None
+    if _is_old_plus_one(root, text + added.encode()):
+        return added
+    return None
 
 
 def _is_old_plus_one(old: MapNode, text: bytes) -> bool:
@@ -539,18 +543,16 @@ def _steps(found: _Survey) -> list[str]:
     pre_commit = any(row[0] == "pre-commit" for row in found.found)
     hooks = "pre-commit install" if pre_commit else "kl hooks install"
     force = " --force" if MANIFEST in found.plan.create else ""
-    own = (
-        [f"or keep your own rules    kl arch import --write{force}   (from {found.set_up})"]
-        if found.set_up
-        else []
-    )
+    if found.set_up:
+        own = [f"or keep your own rules    kl arch import --write{force}   (from {found.set_up})"]
+    else:
+        own = []
     look = [f"look at the proposal      {MANIFEST}"] if MANIFEST in found.plan.create else []
     review = [*look, "check the code against it kl arch check"] if found.layers else []
-    seeds = (
-        [f"seed from your documents  kl seed   ({counted(found.seeds, 'record')})"]
-        if found.seeds
-        else []
-    )
+    if found.seeds:
+        seeds = [f"seed from your documents  kl seed   ({counted(found.seeds, 'record')})"]
+    else:
+        seeds = []
     return [
         *review,
         *own,

@@ -72,7 +72,9 @@ def _new(kind: Kind) -> click.Command:
         title: str = "", title_option: str | None = None, in_editor: bool = False, **values: Any
     ) -> changes.CreateRequest:
         asked = changes.CreateRequest.of(title=title or title_option or "", **values)
-        return _with_fields_from_editor(kind, asked) if in_editor else asked
+        if not in_editor:
+            return asked
+        return _with_fields_from_editor(kind, asked)
 
     operation = create._replace(
         request=request, own_fields=(*_TITLE, *_options(create.own_fields), _EDITOR)

@@ -395,7 +395,9 @@ def _is_too_low(health: upkeep.KnowledgeHealth, request: upkeep.HealthRequest) -
 
 
 def _health_code(health: upkeep.KnowledgeHealth, request: upkeep.HealthRequest) -> int:
-    return FINDINGS if _is_too_low(health, request) else CLEAN
+    if _is_too_low(health, request):
+        return FINDINGS
+    return CLEAN
 
 
 @operation_command(upkeep.HEALTH, exit_code=_health_code)
@@ -412,7 +414,9 @@ def health(checked: upkeep.KnowledgeHealth, request: upkeep.HealthRequest) -> No
 
 
 def _gc_code(made: upkeep.Upkeep, _request: upkeep.GcRequest) -> int:
-    return ENVIRONMENT_ERROR if any(part.trouble for part in made.policies) else CLEAN
+    if any(part.trouble for part in made.policies):
+        return ENVIRONMENT_ERROR
+    return CLEAN
 
 
 @operation_command(upkeep.GC, exit_code=_gc_code)
@@ -441,7 +445,9 @@ def _gc_lines(made: upkeep.Upkeep, request: upkeep.GcRequest) -> Iterator[str]:
 
 
 def _verify_code(checked: upkeep.Seals, _request: upkeep.SealsRequest) -> int:
-    return FINDINGS if checked.has_tampered else CLEAN
+    if checked.has_tampered:
+        return FINDINGS
+    return CLEAN
 
 
 @operation_command(upkeep.VERIFY, exit_code=_verify_code)

@@ -123,7 +123,9 @@ class Commands(LazyGroup):
         if name in COMMANDS:
             return super().get_command(ctx, name)
         line = KINDS.get(name) or self._described(ctx).get(name)
-        return KindGroup(name, line) if line else None
+        if not line:
+            return None
+        return KindGroup(name, line)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an error of it names no more than its output may."""
@@ -260,7 +262,9 @@ def _color(environ: os._Environ[str]) -> bool | None:
     """click ignores NO_COLOR and FORCE_COLOR; None lets it look at the terminal."""
     if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
         return False
-    return True if environ.get("FORCE_COLOR") else None
+    if environ.get("FORCE_COLOR"):
+        return True
+    return None
 
 
 def run(argv: Sequence[str]) -> int:
@@ -405,7 +409,8 @@ class KindGroup(LazyGroup):
         return list(self._lines)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        name = "new" if name == "create" else name
+        if name == "create":
+            name = "new"
         if instead := _OLD.get((self._kind_name, name)):
             from kl_hooks.cli.output import warn
 
@@ -513,7 +518,9 @@ def _trace(environ: Mapping[str, str]) -> str:
     from kl_hooks.model.actors import trace_id
 
     found = trace_id(environ)
-    return f" [trace {found}]" if found else ""
+    if not found:
+        return ""
+    return f" [trace {found}]"
 
 
 def _command_words(argv: Sequence[str]) -> tuple[str, ...]:
@@ -532,7 +539,9 @@ def _call(command: click.Command, argv: list[str]) -> int:
     try:
         answer = command.main(args=argv, prog_name="kl", standalone_mode=False)
         sys.stdout.flush()  # a full disk: at exit it would be code 120 of Python
-        return answer if isinstance(answer, int) else CLEAN
+        if isinstance(answer, int):
+            return answer
+        return CLEAN
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as problem:
@@ -558,7 +567,9 @@ def _call(command: click.Command, argv: list[str]) -> int:
         if (
             isinstance(end, SystemExit) and "_KL_COMPLETE" in os.environ
         ):  # it also exits after a shell completion
-            return end.code if isinstance(end.code, int) else CLEAN
+            if not isinstance(end.code, int):
+                return CLEAN
+            return end.code
         # the reader has seen enough; give the interpreter something it can flush into at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 128 + 13  # as a shell reports a process that SIGPIPE ended

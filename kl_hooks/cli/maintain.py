@@ -34,7 +34,9 @@ _GIT: Final = (
 
 
 def _exit_code(maintenance: operations.Maintenance, _request: Any) -> int:
-    return ENVIRONMENT_ERROR if maintenance.notes else CLEAN
+    if maintenance.notes:
+        return ENVIRONMENT_ERROR
+    return CLEAN
 
 
 @operation_command(operations.MAINTAIN, exit_code=_exit_code)

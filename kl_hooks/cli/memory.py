@@ -48,7 +48,9 @@ _MOST_TEXT = 1_000_000
 
 
 def _read_from_stdin(request: operations.AddRequest) -> operations.AddRequest:
-    return request._replace(text=sys.stdin.read(_MOST_TEXT)) if request.text == "-" else request
+    if request.text != "-":
+        return request
+    return request._replace(text=sys.stdin.read(_MOST_TEXT))
 
 
 @operation_command(operations.ADD, _read_from_stdin)

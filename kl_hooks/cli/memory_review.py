@@ -113,7 +113,9 @@ def _ask_for_decisions(ws: Workspace, memories: Sequence[ReviewItem]) -> list[De
             review = replace(review, ended=True)
             continue
         if not review.at and word.strip().lower() in _YES + _NO:
-            return list(review.decided) if word.strip().lower() in _YES else []
+            if word.strip().lower() not in _YES:
+                return []
+            return list(review.decided)
         review = _next_review(review, word.strip())
     if review.decided:
         hint = "Answer the last question too, or: kl memory review --answers FILE"
@@ -160,4 +162,6 @@ def _read_line(prompt: str) -> str | None:
     line = (
         sys.stdin.readline()
     )  # click.prompt ends with Abort at the end of a pipe; here that is an answer too
-    return line.rstrip("\n") if line else None
+    if not line:
+        return None
+    return line.rstrip("\n")

@@ -130,7 +130,9 @@ def _shown(value: Any) -> Any:
     """Return a text, or a plain value, without the words that are hidden from whoever runs this.
     Every output passes here; a command that opened no repository has none of its words.
     """
-    return command_access().plain(value) if _is_governed() else value
+    if not _is_governed():
+        return value
+    return command_access().plain(value)
 
 
 def _is_governed() -> bool:
@@ -278,13 +280,17 @@ def confirm(question: str) -> None:
 
 def short(identifier: str | None, digits: int = 12) -> str:
     """The first digits of a hash, as people read it; `unknown` for None."""
-    return identifier[:digits] if identifier else "unknown"
+    if not identifier:
+        return "unknown"
+    return identifier[:digits]
 
 
 def path_from_root(root: Path, name: str) -> str:
     """Return a path as typed, from `root`; unchanged where it leads out of it."""
     full = Path(os.path.abspath(name))  # noqa: PTH100 (Path.resolve would follow links)
-    return full.relative_to(root).as_posix() if full.is_relative_to(root) else name
+    if not full.is_relative_to(root):
+        return name
+    return full.relative_to(root).as_posix()
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -48,7 +48,9 @@ def _checked_id(given: str) -> str:
     path, colons, test = given.partition("::")
     if path and Path(path).exists():
         path = path_from_root(workspace().root, path)
-        return f"test:{path}::{test}" if colons else f"file:{path}"
+        if colons:
+            return f"test:{path}::{test}"
+        return f"file:{path}"
     if colons:
         hint = f"Did you mean {f'test:{given}'!r}?"
     else:
@@ -63,7 +65,9 @@ def claim() -> None:
 
 def _about_id(request: Any) -> Any:
     """A request about the ID that `--about` means."""
-    return request._replace(about=_checked_id(request.about)) if request.about else request
+    if not request.about:
+        return request
+    return request._replace(about=_checked_id(request.about))
 
 
 @operation_command(claims.ADD, _about_id, group=claim)
@@ -123,7 +127,9 @@ def _claim_rows(claims: Sequence[Claim]) -> list[str]:
 def _doubt_rows(claim: Claim) -> list[str]:
     """Of an asserted claim that does not count as true: why, and what makes it current again."""
     doubtful = claim.freshness in DOUBTFUL and claim.author != "auto"
-    return [f"{'':<18}{claim.reasons[-1]}"] if doubtful else []
+    if not doubtful:
+        return []
+    return [f"{'':<18}{claim.reasons[-1]}"]
 
 
 @operation_command(claims.SEARCH, group=claim)
@@ -175,9 +181,11 @@ def _reason_lines(claim: Claim) -> list[str]:
         if stale
         else [f"tier       {claim.tier.word}"]
     )
-    lines += [f"cites      {', '.join(claim.cites)}"] if claim.cites else []
+    if claim.cites:
+        lines += [f"cites      {', '.join(claim.cites)}"]
     lines += [f"           {line}" for line in claim.ended]
-    lines += [] if stale else [f"freshness  {claim.freshness}"]
+    if not stale:
+        lines += [f"freshness  {claim.freshness}"]
     lines += [f"           {reason}" for reason in claim.reasons]
     for s in claim.support:
         weight = "hard" if s.observation.hard else f"not hard: {s.observation.why_not}"
@@ -277,11 +285,10 @@ def impacted(
     echo_lines((_whole_lines if lists_each else _file_lines)(groups, request.limit))
     _warn_of_more(impacted_tests.tests)
     known = len(groups.get("known", ()))
-    others = (
-        "1 other result is valid"
-        if impacted_tests.settled == 1
-        else f"the results of {impacted_tests.settled} others are valid"
-    )
+    if impacted_tests.settled == 1:
+        others = "1 other result is valid"
+    else:
+        others = f"the results of {impacted_tests.settled} others are valid"
     # whoever asks for a part knows how to run it
     is_narrower = 0 < known < total and not request.changed and not request.staged
     narrow = f" ({known} known: pytest --kl-impacted --kl-unrecorded=none)" if is_narrower else ""

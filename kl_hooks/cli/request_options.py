@@ -62,7 +62,8 @@ def operation_command(
         fields = operation.fields
 
         def command(shape: str = "text", is_json: bool = False, **values: Any) -> int:
-            shape = "json" if is_json else shape
+            if is_json:
+                shape = "json"
             request = complete(request_of(operation.request, values, fields))
             printer = partial(print_result, **values)
             result = answer(operation, request, shape, printer, formats)
@@ -226,7 +227,8 @@ def _option(field: RequestField) -> Callable[[Command], Command]:
     if parameter.is_free and parameter.choices:
         is_short = len(parameter.choices) <= _MOST_SHOWN_CHOICES
         metavar = f"[{'|'.join(parameter.choices)}]" if is_short else ""
-        text += "" if is_short else f" One of: {', '.join(parameter.choices)}."
+        if not is_short:
+            text += f" One of: {', '.join(parameter.choices)}."
     if parameter.is_free and is_list:
         metavar, text = metavar or "TEXT", f"{text} May be repeated."
     shown = field.default if parameter.is_default_shown else None
@@ -273,4 +275,6 @@ def _type_of(field: RequestField) -> click.ParamType[Any] | None:
         return click.IntRange(*bounds, clamp=field.parameter.is_clamped)
     if field.value_type is int:
         return click.INT
-    return click.STRING if field.value_type in (str, tuple) else None
+    if field.value_type not in (str, tuple):
+        return None
+    return click.STRING

@@ -48,7 +48,9 @@ def use(used: stores.UsedStore, _request: stores.UseRequest) -> None:
 
 
 def _status_code(status: stores.StoreStatus, _request: stores.StatusRequest) -> int:
-    return ENVIRONMENT_ERROR if status.problem else CLEAN
+    if status.problem:
+        return ENVIRONMENT_ERROR
+    return CLEAN
 
 
 @operation_command(stores.STATUS, group=store, exit_code=_status_code)
@@ -96,7 +98,9 @@ def store_grant(granted: stores.Granted, _request: stores.GrantRequest) -> None:
 
 
 def _sync_code(synced: Synced, _request: SyncRequest) -> int:
-    return CLEAN if synced.is_complete else FINDINGS
+    if synced.is_complete:
+        return CLEAN
+    return FINDINGS
 
 
 @operation_command(SYNC, exit_code=_sync_code)
@@ -109,7 +113,8 @@ def _sync_lines(synced: Synced, request: SyncRequest) -> Iterator[str]:
     exchange = synced.exchange
     runs, events = exchange["added"], exchange["events"]
     verb = f"written{' and signed' if exchange['signed'] else ''}"
-    verb = "would be written" if request.dry_run else verb
+    if request.dry_run:
+        verb = "would be written"
     if request.is_pushing or runs:
         writer = exchange["writer"] or "this clone"
         yield f"{counted(len(runs), 'run')} {verb} to the notes of {writer}"

@@ -100,7 +100,9 @@ def promote(promoted: skills.Promoted, _request: skills.PromoteRequest) -> None:
 
 
 def _check_code(report: skills.Check, _request: skills.CheckRequest) -> int:
-    return FINDINGS if report.unread or report.is_urgent else CLEAN
+    if report.unread or report.is_urgent:
+        return FINDINGS
+    return CLEAN
 
 
 @operation_command(skills.CHECK, exit_code=_check_code)

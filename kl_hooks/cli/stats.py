@@ -40,9 +40,10 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         return
     packages = found["packages"]
     empty = f", {found['misses']} without a hit" if found["misses"] else ""
-    sessions = (
-        f", in {counted(found['sessions'], 'session')} of agents" if found["sessions"] else ""
-    )
+    if found["sessions"]:
+        sessions = f", in {counted(found['sessions'], 'session')} of agents"
+    else:
+        sessions = ""
     yield (
         f"packages  {packages} from {found['first'][:10]} to {found['last'][:10]}{empty}{sessions}"
     )
@@ -137,4 +138,6 @@ def _recall_lines(report: operations.Recall) -> Iterator[str]:
 
 def _share(part: int, whole: int) -> str:
     share = percent(part, whole)
-    return f"{part} of {whole}" if share is None else f"{share} % ({part} of {whole})"
+    if share is None:
+        return f"{part} of {whole}"
+    return f"{share} % ({part} of {whole})"

@@ -67,11 +67,10 @@ def _store_line(counts: Mapping[str, int]) -> str:
         key.removeprefix("receipts "): n for key, n in counts.items() if key.startswith("receipts ")
     }
     total = counted(sum(sources.values()), "receipt")
-    words = (
-        [f"{total} ({', '.join(f'{source}: {n}' for source, n in sources.items())})"]
-        if sources
-        else []
-    )
+    if sources:
+        words = [f"{total} ({', '.join(f'{source}: {n}' for source, n in sources.items())})"]
+    else:
+        words = []
     return ", ".join(
         words + [counted(n, key[:-1]) for key, n in counts.items() if n and key in COUNTED]
     )
@@ -149,4 +148,6 @@ def _layers_line(state: Status) -> str:
     details = (result.detail.get("unassigned", 0) for result in receipt.evidence if result.detail)
     outside = next(details, 0)
     has_outside = isinstance(outside, int) and outside
-    return f"{checked}; {counted(outside, 'file')} in no layer" if has_outside else checked
+    if not has_outside:
+        return checked
+    return f"{checked}; {counted(outside, 'file')} in no layer"

@@ -60,7 +60,9 @@ def _value_lines(value: Any) -> Iterator[str]:
 def _text_of(value: Any) -> str:
     if isinstance(value, Record):
         return value.text("pattern")
-    return value if isinstance(value, str) else encoded(value)
+    if isinstance(value, str):
+        return value
+    return encoded(value)
 
 
 def _warn_of_instruction(reasons: str, author: str) -> None:
@@ -95,10 +97,14 @@ def recall(is_search: bool, limit: int, shape: str, **values: Any) -> int:
     request = request_of(tiers.RecallRequest, values)
     if not is_search:
         recalled: Recalled = answer(tiers.RECALL, request, shape, _print_recalled)
-        return CLEAN if recalled.entry else FINDINGS
+        if recalled.entry:
+            return CLEAN
+        return FINDINGS
     search = tiers.SearchRequest(request.key, request.tier, request.session, limit)
     found: Matches = answer(tiers.SEARCH, search, shape, _print_matches)
-    return CLEAN if found.matches else FINDINGS
+    if found.matches:
+        return CLEAN
+    return FINDINGS
 
 
 def _print_recalled(recalled: Recalled, request: tiers.RecallRequest) -> None:
@@ -124,7 +130,9 @@ def _row(entry: Entry) -> str:
 
 
 def _forget_code(forgotten: Forgotten, _request: tiers.ForgetRequest) -> int:
-    return CLEAN if forgotten.tiers else FINDINGS
+    if forgotten.tiers:
+        return CLEAN
+    return FINDINGS
 
 
 @operation_command(tiers.FORGET, exit_code=_forget_code)

@@ -44,11 +44,10 @@ def tool(name: str, arguments: str, listed: bool, described: bool, allow_write: 
             echo_json({"schema": SCHEMA, "ok": True, "tools": [one.plain() for one in found]})
             return CLEAN
         # one byte more than allowed, so that what is too long is refused and not cut
-        given = (
-            sys.stdin.buffer.read(LARGEST_INPUT + 1)
-            if arguments == "-"
-            else arguments.encode("utf-8", "replace")
-        )
+        if arguments == "-":
+            given = sys.stdin.buffer.read(LARGEST_INPUT + 1)
+        else:
+            given = arguments.encode("utf-8", "replace")
         answer, code = call(ws, name, given, allow_write=allow_write)
     except KlError as problem:
         answer, code = failed(name, problem), problem.exit_code

@@ -136,11 +136,10 @@ def _symbol_lines(answer: VerifyAnswer) -> Iterator[str]:
 def _open_symbol_lines(answer: VerifyAnswer, tree: str) -> Iterator[str]:
     """Changed symbols that are not proven."""
     number = sum(state.state != PROVEN for state in answer.states)
-    what = (
-        f"{number} of {len(answer.states)} changed symbols are not proven"
-        if number
-        else "no changed symbol to prove it by; no evidence of the whole content"
-    )
+    if number:
+        what = f"{number} of {len(answer.states)} changed symbols are not proven"
+    else:
+        what = "no changed symbol to prove it by; no evidence of the whole content"
     yield f"{tree}: not proven: {what}"
     yield from _symbol_lines(answer)
     yield from _notes(answer.proof)

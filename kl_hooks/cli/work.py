@@ -25,7 +25,9 @@ task_new = name_options(operation_command(tasks.NEW)(print_written))
 
 
 def _plan_code(shown: tasks.ShownPlan, _request: tasks.PlanRequest) -> int:
-    return FINDINGS if shown.plan.cycles else CLEAN
+    if shown.plan.cycles:
+        return FINDINGS
+    return CLEAN
 
 
 @operation_command(tasks.PLAN, exit_code=_plan_code)
@@ -51,7 +53,9 @@ def plan(shown: tasks.ShownPlan, _request: tasks.PlanRequest) -> None:
 
 
 def _titled(name: str, titles: Mapping[str, str]) -> str:
-    return f"{name}  {titles[name]}" if name in titles else name
+    if name not in titles:
+        return name
+    return f"{name}  {titles[name]}"
 
 
 @operation_command(tasks.ELIGIBLE)

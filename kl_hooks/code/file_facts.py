@@ -68,7 +68,9 @@ def stored_facts(store: Store, wanted: Iterable[Key], symbols: bool = True) -> K
     can't be read.
     """
     with store.reading("graph") as db:
-        return load(db, wanted, symbols, uses=symbols) if db is not None else {}
+        if db is None:
+            return {}
+        return load(db, wanted, symbols, uses=symbols)
 
 
 def load(db: Rows, wanted: Iterable[Key], symbols: bool = True, uses: bool = False) -> KnownFacts:
@@ -448,7 +450,9 @@ def processes() -> int:
     if not sys.platform.startswith("linux") or threading.active_count() > 1:
         return 0
     # not cpu_count(): a container or taskset may allow fewer processors than there are
-    return min(len(os.sched_getaffinity(0)), 8) if len(os.sched_getaffinity(0)) > 1 else 0
+    if len(os.sched_getaffinity(0)) > 1:
+        return min(len(os.sched_getaffinity(0)), 8)
+    return 0
 
 
 def scan_in_processes(
@@ -635,11 +639,9 @@ def crashed_facts() -> Facts:
 
 
 def _reason(problem: Exception) -> str:
-    return (
-        str(problem)
-        if isinstance(problem, KlError)
-        else f"{type(problem).__name__}: {one_line(str(problem))}"
-    )
+    if isinstance(problem, KlError):
+        return str(problem)
+    return f"{type(problem).__name__}: {one_line(str(problem))}"
 
 
 def _redacted(facts: Facts) -> Facts:
@@ -662,9 +664,10 @@ def _redacted(facts: Facts) -> Facts:
     for row in facts["symbols"]:
         before, bracket, after = row[3].partition("(")
         after = redact(after, "python")
-        row[3] = (
-            redact(row[3], "python") if row[0].startswith("field:") else before + bracket + after
-        )
+        if row[0].startswith("field:"):
+            row[3] = redact(row[3], "python")
+        else:
+            row[3] = before + bracket + after
         row[4] = redact(row[4])
     hide_literals(literal)
     for place, symbol_marks in marks.items():

@@ -113,11 +113,9 @@ def store_part(
 def range_condition(within: Range, column: str) -> tuple[str, tuple[str, ...]]:
     """The condition that a column holds a path in a range, and its parameters."""
     first, end = within
-    return (
-        (f"{column} >= ?", (first,))
-        if end is None
-        else (f"{column} >= ? AND {column} < ?", (first, end))
-    )
+    if end is None:
+        return (f"{column} >= ?", (first,))
+    return (f"{column} >= ? AND {column} < ?", (first, end))
 
 
 def _split_entries(entries: Sequence[FileEntry]) -> list[Sequence[FileEntry]]:

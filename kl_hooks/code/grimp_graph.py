@@ -59,8 +59,6 @@ def place_of_syntax_error(problem: Exception) -> tuple[str, int] | None:
     """File and line (0: not known) where grimp could not parse; None for any other trouble."""
     from grimp.exceptions import SourceSyntaxError
 
-    return (
-        (str(problem.filename), problem.lineno or 0)
-        if isinstance(problem, SourceSyntaxError)
-        else None
-    )
+    if not isinstance(problem, SourceSyntaxError):
+        return None
+    return (str(problem.filename), problem.lineno or 0)

@@ -84,11 +84,10 @@ class Uses:
         while todo:
             node, noted = todo.pop()
             # doctest runs what follows `>>>` with the names of the module
-            doc = (
-                ast.get_docstring(node, clean=False)
-                if isinstance(node, _Definition | ast.Module)
-                else None
-            )
+            if isinstance(node, _Definition | ast.Module):
+                doc = ast.get_docstring(node, clean=False)
+            else:
+                doc = None
             if doc is not None and ">>>" not in doc:
                 skipped.add(id(node.body[0].value))  # type: ignore[attr-defined]
             notes = {id(note) for note in _notes_of(node)}
@@ -130,16 +129,19 @@ class Uses:
         elif isinstance(node, ast.MatchClass):  # `case Point(x=0)` reads the attribute x (PEP 634)
             members = node.kwd_attrs
         for word in members:
-            line = (
-                node.end_lineno if isinstance(node, ast.Attribute) else getattr(node, "lineno", 0)
-            )
+            if isinstance(node, ast.Attribute):
+                line = node.end_lineno
+            else:
+                line = getattr(node, "lineno", 0)
             self.members.setdefault(word, line or 0)
 
 
 def _notes_of(node: ast.AST) -> list[ast.expr]:
     """The annotation that belongs to this very node, if it has one."""
     note = getattr(node, "annotation", None) or getattr(node, "returns", None)
-    return [note] if isinstance(note, ast.expr) else []
+    if not isinstance(note, ast.expr):
+        return []
+    return [note]
 
 
 def binds(node: ast.AST) -> Iterator[str]:
@@ -273,7 +275,9 @@ def _root_of(node: ast.expr) -> str:
     """The name that an expression starts with: `a` of `a.b(1)[2]`; empty for any other."""
     while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
+    if not isinstance(node, ast.Name):
+        return ""
+    return node.id
 
 
 UNUSED: Final = "unused"
@@ -359,11 +363,9 @@ def need(source: Source, row: Sequence[Any]) -> Need:
         return Need(NEEDED, "a comment belongs to it", mention_need.name)
     special = _KEYS & {mention_need.name, row[1] or row[0], *source.uses.members}
     reason = "dataclasses look for it in annotations at run time" if special else source.reader
-    return (
-        Need(NEEDED, reason, mention_need.name)
-        if mention_need.kind == NOTED and reason
-        else mention_need
-    )
+    if mention_need.kind == NOTED and reason:
+        return Need(NEEDED, reason, mention_need.name)
+    return mention_need
 
 
 def mention(source: Source, row: Sequence[Any]) -> Need:
@@ -374,11 +376,10 @@ def mention(source: Source, row: Sequence[Any]) -> Need:
     if manner != "import":
         return Need(NEEDED, _METHODS.get(manner, f"it is a {manner}"))
     import_node = statement(source.tree, row[3])
-    same = (
-        [alias for alias in import_node.names if alias.name == (name or module)]
-        if import_node
-        else []
-    )
+    if import_node:
+        same = [alias for alias in import_node.names if alias.name == (name or module)]
+    else:
+        same = []
     if not same:
         return Need(NEEDED, "it is not a statement by itself at the top level of the file")
     bound = same[0].asname or same[0].name.partition(".")[0]
@@ -404,13 +405,17 @@ def statement(tree: ast.Module, line: int) -> Import | None:
         node for node in tree.body if node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
     alone = on_line[0] if len(on_line) == 1 and on_line[0].lineno == line else None
-    return alone if isinstance(alone, Import) else None
+    if isinstance(alone, Import):
+        return alone
+    return None
 
 
 def _text(source: Source, line: int) -> bytes:
     """The lines of an import that starts on a line."""
     node = statement(source.tree, line)
-    return b"\n".join(source.content.splitlines()[line - 1 : node.end_lineno]) if node else b""
+    if not node:
+        return b""
+    return b"\n".join(source.content.splitlines()[line - 1 : node.end_lineno])
 
 
 def _why_needed(source: Source, line: int, same: Sequence[ast.alias], bound: str) -> str:
@@ -439,11 +444,9 @@ def _why_needed(source: Source, line: int, same: Sequence[ast.alias], bound: str
         return f"the file looks at its own names (line {uses.looks})"
     functions = (node for node in source.tree.body if isinstance(node, ast.FunctionDef))
     getattr_line = next((node.lineno for node in functions if node.name == "__getattr__"), 0)
-    return (
-        f"the module's __getattr__ would answer in its place (line {getattr_line})"
-        if getattr_line
-        else ""
-    )
+    if not getattr_line:
+        return ""
+    return f"the module's __getattr__ would answer in its place (line {getattr_line})"
 
 
 _QUIET: Final = frozenset(
@@ -585,7 +588,9 @@ def _parts(node: ast.AST) -> Iterable[ast.AST]:
         ]
     if isinstance(node, ast.If) and ast.unparse(node.test) in _CHECKING:
         return node.orelse
-    return () if isinstance(node, ast.Lambda) else ast.iter_child_nodes(node)
+    if isinstance(node, ast.Lambda):
+        return ()
+    return ast.iter_child_nodes(node)
 
 
 def _effect(node: ast.AST, harmless: Collection[str]) -> str:
@@ -621,11 +626,14 @@ def _effect(node: ast.AST, harmless: Collection[str]) -> str:
         and node.__class__.__name__ != "TypeAlias"
     )
     waits = isinstance(node, ast.Await | ast.Yield | ast.YieldFrom)
-    return _brief(node) if hook or calls or changes or waits or (other and not text) else ""
+    if hook or calls or changes or waits or (other and not text):
+        return _brief(node)
+    return ""
 
 
 def _last(node: ast.expr) -> str:
-    node = node.value if isinstance(node, ast.Subscript) else node
+    if isinstance(node, ast.Subscript):
+        node = node.value
     if isinstance(node, ast.Attribute):
         return node.attr
     if isinstance(node, ast.Name):
@@ -635,7 +643,9 @@ def _last(node: ast.expr) -> str:
 
 def _brief(node: ast.AST) -> str:
     text = ast.unparse(node).partition("\n")[0]
-    return text if len(text) <= 60 else text[:57] + "..."
+    if len(text) <= 60:
+        return text
+    return text[:57] + "..."
 
 
 _FLAG: Final = "TYPE_CHECKING"
@@ -759,7 +769,9 @@ class _Edit:
             "typing_extensions",
         }:
             raise Unfixable(f"something in the file is called {_FLAG} that is not typing's")
-        return imports[0] if imports else None
+        if not imports:
+            return None
+        return imports[0]
 
     def _insert(self, place: int, text: list[bytes], *, apart: bool = False) -> None:
         """Insert lines above a line; `apart`: blank lines part them from what is there."""

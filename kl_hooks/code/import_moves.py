@@ -217,7 +217,9 @@ def _dotted(node: ast.expr) -> str:
         return node.id
     if isinstance(node, ast.Attribute):
         value = _dotted(node.value)
-        return f"{value}.{node.attr}" if value else ""
+        if not value:
+            return ""
+        return f"{value}.{node.attr}"
     return ""
 
 

@@ -402,7 +402,8 @@ class _Module:
                 return ""
             case ast.AnnAssign(target=ast.Name(id=field_name)):
                 parts = list(filter(None, [statement.value]))
-                parts += [] if self._postponed else [statement.annotation]
+                if not self._postponed:
+                    parts += [statement.annotation]
             case ast.Assign(targets=[ast.Name(id=field_name)]):
                 parts = [statement.value]
             case _:
@@ -425,14 +426,20 @@ class _Module:
             case ast.Constant():
                 return ""
             case ast.Name(id=name):
-                return "" if name in bound else f"{name} is not bound where it is used"
+                if name in bound:
+                    return ""
+                return f"{name} is not bound where it is used"
             case ast.Attribute():
-                return "" if self._full_name(node) in _TYPING else unknown
+                if self._full_name(node) in _TYPING:
+                    return ""
+                return unknown
             case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
                 hashable = not isinstance(node, ast.Set) or all(
                     isinstance(part, ast.Constant) for part in parts
                 )
-                return self._loud_expressions(parts, bound) if hashable else unknown
+                if not hashable:
+                    return unknown
+                return self._loud_expressions(parts, bound)
             case ast.Dict(keys=keys, values=values) if all(
                 isinstance(key, ast.Constant) for key in keys
             ):
@@ -442,7 +449,9 @@ class _Module:
             case ast.Subscript(value=value, slice=index):
                 generic = self._full_name(value)
                 is_typing = generic in _TYPING or generic.removeprefix("builtins.") in _GENERIC
-                return self._loud_expression(index, bound) if is_typing else unknown
+                if not is_typing:
+                    return unknown
+                return self._loud_expression(index, bound)
             case ast.BinOp(op=ast.BitOr(), left=left, right=right):
                 if any(_is_text(side) for side in (left, right)):
                     return unknown  # `str | "C"` is a TypeError
@@ -452,7 +461,9 @@ class _Module:
             case ast.Call(func=called):
                 arguments = _arguments(node)
                 quiet = self._full_name(called) in _QUIET_CALLS
-                return self._loud_expressions(arguments, bound) if quiet else unknown
+                if not quiet:
+                    return unknown
+                return self._loud_expressions(arguments, bound)
             case _:
                 return unknown
 
@@ -461,7 +472,9 @@ class _Module:
 
 
 def _called(decorator: ast.expr) -> ast.expr:
-    return decorator.func if isinstance(decorator, ast.Call) else decorator
+    if not isinstance(decorator, ast.Call):
+        return decorator
+    return decorator.func
 
 
 def _arguments(node: ast.expr) -> list[ast.expr]:
@@ -493,7 +506,9 @@ def _fits(node: Definition, decorator: ast.expr, name: str) -> bool:
 
 
 def _subscripted(base: ast.expr) -> ast.expr:
-    return base.value if isinstance(base, ast.Subscript) else base
+    if not isinstance(base, ast.Subscript):
+        return base
+    return base.value
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -314,7 +314,9 @@ class _Reader:
         """The module that an expression may be, by the imports of the file; empty: not known."""
         if isinstance(node, ast.Subscript | ast.Call):
             inner = node.value if isinstance(node, ast.Subscript) else node.func
-            return _ANY if self._full_name(inner) in _IMPORTERS else ""
+            if self._full_name(inner) in _IMPORTERS:
+                return _ANY
+            return ""
         return self._full_name(node)
 
     def _full_name(self, node: ast.AST) -> str:
@@ -326,7 +328,9 @@ class _Reader:
             return ""
         root = self._imported.get(node.id, "")
         if not root:
-            return "builtins.__import__" if node.id == "__import__" and not attributes else ""
+            if node.id == "__import__" and not attributes:
+                return "builtins.__import__"
+            return ""
         return ".".join([root, *reversed(attributes)])
 
 
@@ -349,7 +353,9 @@ def _assigns_all(statement: ast.stmt) -> bool:
 
 
 def _inside(symbol: str, name: str) -> str:
-    return f"{symbol}.{name}" if symbol else name
+    if not symbol:
+        return name
+    return f"{symbol}.{name}"
 
 
 def _is_text(node: ast.AST) -> TypeGuard[ast.Expr]:

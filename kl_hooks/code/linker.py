@@ -209,7 +209,9 @@ class Resolver:
         repository, None where it can't be followed.
         """
         ref = decode(expression)
-        return None if ref.kind == UNRESOLVED else self._value(ref, module, 0)
+        if ref.kind == UNRESOLVED:
+            return None
+        return self._value(ref, module, 0)
 
     def class_of(self, value: Value | None) -> Value | None:
         """The class that a value is or is an instance of, or `super()` of: through fields and
@@ -235,11 +237,15 @@ class Resolver:
 
     def _number_of_bases(self, module: str, name: str) -> int:
         outline = self._outline(module)
-        return len(outline["bases"].get(name, ())) if outline is not None else 0
+        if outline is None:
+            return 0
+        return len(outline["bases"].get(name, ()))
 
     def part_of(self, value: Value, name: str) -> Value | None:
         """An attribute of what an expression is, as `value_of`."""
-        return EXTERNAL if value is EXTERNAL else self._attribute(value, name, 0)
+        if value is EXTERNAL:
+            return EXTERNAL
+        return self._attribute(value, name, 0)
 
     def member(self, module: str, name: str, attribute: str, above: bool = False) -> Value | None:
         """An attribute of a class, its own or inherited; `above`: from its bases on."""
@@ -265,7 +271,9 @@ class Resolver:
             return self._made(decode(ref.path), module, deep + 1)
         self._consulted.append((module, ref.path))
         prefix = outline["defs"].get(ref.path) if outline is not None else None
-        return Value(_SORTS[ref.kind], module, ref.path, prefix) if prefix is not None else None
+        if prefix is None:
+            return None
+        return Value(_SORTS[ref.kind], module, ref.path, prefix)
 
     def _value(self, ref: Ref, module: str, deep: int) -> Value | None:
         key = (module, ref)
@@ -292,11 +300,9 @@ class Resolver:
         value = self._value(called, module, deep)
         if value is None or value is EXTERNAL or value.prefix not in FUNCTIONS:
             owner_class = self._class(value, deep)
-            return (
-                Value("instance", owner_class.module, owner_class.name)
-                if owner_class is not None and owner_class is not EXTERNAL
-                else owner_class
-            )
+            if owner_class is not None and owner_class is not EXTERNAL:
+                return Value("instance", owner_class.module, owner_class.name)
+            return owner_class
         typed = self._type(value)
         typed_value = self._value(typed, value.module, deep + 1) if typed else None
         # `-> Self` is the class that the method is called on, not the one that defines it (PEP 673)
@@ -306,11 +312,9 @@ class Resolver:
                 typed_value = Value("instance", owner.module, owner.name)
         # EXTERNAL is compared by identity: a copy of it with `returned` would no longer be
         # recognized
-        return (
-            typed_value
-            if typed_value is None or typed_value is EXTERNAL
-            else typed_value._replace(returned=True)
-        )
+        if typed_value is None or typed_value is EXTERNAL:
+            return typed_value
+        return typed_value._replace(returned=True)
 
     def _class(self, value: Value | None, deep: int) -> Value | None:
         """The class that something is, by itself or as another name of one (`X = Y`)."""
@@ -331,15 +335,15 @@ class Resolver:
         outline = self._outline(value.module)
         self._consulted.append((value.module, value.name))
         typed = outline["types"].get(value.name) if outline is not None else None
-        return decode(typed) if typed else None
+        if not typed:
+            return None
+        return decode(typed)
 
     def _attribute(self, value: Value, name: str, deep: int) -> Value | None:
         part = self._part(value, name, deep)
-        return (
-            part._replace(returned=True)
-            if value.returned and part is not None and part is not EXTERNAL
-            else part
-        )
+        if value.returned and part is not None and part is not EXTERNAL:
+            return part._replace(returned=True)
+        return part
 
     def _part(self, value: Value, name: str, deep: int) -> Value | None:
         if value.sort == "module":
@@ -383,7 +387,9 @@ class Resolver:
         if full_name is not None:
             return Value("module", full_name)
         self._consulted.append(f"{name}.")
-        return Value("package", name) if self._known.inside(name) else EXTERNAL
+        if not self._known.inside(name):
+            return EXTERNAL
+        return Value("package", name)
 
     def _lookup(
         self, module: str, name: str, deep: int, visited: set[tuple[str, str]]
@@ -431,7 +437,9 @@ class Resolver:
                 value = self._lookup(source.module, name, deep + 1, visited)
                 if value is not None:
                     return value
-        return EXTERNAL if outside else None
+        if outside:
+            return EXTERNAL
+        return None
 
     def _order(self, module: str, name: str) -> list[tuple[str, str]]:
         """The classes of the repository in which an attribute of a class is looked for, in Python's
@@ -778,11 +786,9 @@ def _targets(
 
 
 def _inherits(source: str, target: str) -> str:
-    return (
-        "implements"
-        if target.startswith("interface:") and not source.startswith("interface:")
-        else "inherits"
-    )
+    if target.startswith("interface:") and not source.startswith("interface:"):
+        return "implements"
+    return "inherits"
 
 
 _AT_ONCE = 400
@@ -876,11 +882,10 @@ class _Defined:
 
     def __init__(self, db: Database, whole: bool) -> None:
         self._db = db
-        self._known = (
-            {row[0]: True for row in db.rows("SELECT DISTINCT name FROM symbol_rows")}
-            if whole
-            else {}
-        )
+        if whole:
+            self._known = {row[0]: True for row in db.rows("SELECT DISTINCT name FROM symbol_rows")}
+        else:
+            self._known = {}
         self._whole = whole
 
     def __call__(self, name: str) -> bool:

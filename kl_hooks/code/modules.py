@@ -122,9 +122,10 @@ def _starts(paths: Sequence[str], imported: Collection[str]) -> dict[str, tuple[
         folder = _folder(path)
         if folder not in of_packages and folder in packages:
             of_packages[folder] = _package_start(folder, packages, projects, imported)
-        starts[path] = (
-            of_packages[folder] if folder in packages else _file_start(path, projects, imported)
-        )
+        if folder in packages:
+            starts[path] = of_packages[folder]
+        else:
+            starts[path] = _file_start(path, projects, imported)
     return starts
 
 
@@ -160,7 +161,9 @@ def _folder(path: str) -> str:
 
 
 def _parts(folder: str) -> list[str]:
-    return folder.split("/") if folder else []
+    if not folder:
+        return []
+    return folder.split("/")
 
 
 def _dotted(path: str, start: int) -> str:
@@ -200,7 +203,9 @@ def _package_start(
     if asked:
         return asked[0], "imported"
     own = parts[shortest] in sys.stdlib_module_names if parts else False
-    return (longest, "python's own") if own and longest < shortest else (shortest, "package")
+    if own and longest < shortest:
+        return (longest, "python's own")
+    return (shortest, "package")
 
 
 def _file_start(path: str, projects: Container[str], imported: Container[str]) -> tuple[int, str]:

@@ -311,7 +311,9 @@ def _defined_last_names(facts: Facts, module: str) -> set[str]:
     if defined is None:
         return {last_name(row[0]) for row in facts["symbols"]}
     here = {name.rpartition(".")[2] for name in defined}
-    return here | {last_name(f"namespace:{module}")} if defined or not facts["error"] else here
+    if defined or not facts["error"]:
+        return here | {last_name(f"namespace:{module}")}
+    return here
 
 
 SPARE: Final = 1000
@@ -377,11 +379,10 @@ def _write(
         # differs
         pending = pending_changes(db, entries, scanners, file_index.Part.whole(entries))
         ready = ready if ready and ready.fits(pending, facts) else None
-        modules = (
-            _store_decision(db, ready.decision, pending.marks)
-            if ready
-            else decide_stored_names(db, pending.wanted, pending.marks, facts)
-        )
+        if ready:
+            modules = _store_decision(db, ready.decision, pending.marks)
+        else:
+            modules = decide_stored_names(db, pending.wanted, pending.marks, facts)
     absent = {path for path, key in pending.changed.items() if key not in facts}
     now = {
         path: (UNAVAILABLE * (path in absent) + blob, scanner, modules.get(path, path))
@@ -467,7 +468,9 @@ def _names_of_added(
     if not still_valid(db, old, new):
         return None
     added = changed.keys() - pending.before.keys()
-    return names_of_added(db, added, removed, changed, new) if added or removed else {}
+    if added or removed:
+        return names_of_added(db, added, removed, changed, new)
+    return {}
 
 
 def _outlines(db: Database, files: Mapping[str, File]) -> Outlined:
@@ -700,17 +703,20 @@ class _ImportedNames(Container[str]):
         if name in self._new:
             return True
         count = self._known.get(name)
-        return bool(count) if count is not None else self._by_others(name)
+        if count is not None:
+            return bool(count)
+        return self._by_others(name)
 
     def _by_others(self, name: str) -> bool:
         """True if an unchanged file imports it. Unsure where too many mention it."""
         # whoever imports `a.b`, even as `from . import b`, mentions `b`
         words = WORD.findall(name.rpartition(".")[2])
-        paths = (
-            sorted(name_index.files_mentioning(self._db, {words[-1]}).keys() - self._changed)
-            if words
-            else []
-        )
+        if words:
+            paths = sorted(
+                name_index.files_mentioning(self._db, {words[-1]}).keys() - self._changed
+            )
+        else:
+            paths = []
         if not words or len(paths) > _MENTIONING:
             raise Unsure
         sql = f"SELECT blob, scanner FROM files WHERE path IN ({placeholders(paths)})"

@@ -227,7 +227,9 @@ class _Map:
 
     def node(self, key: str) -> Node:
         """The value of a key; the map itself where it has no such key."""
-        return self._found[key][1] if key in self else self._node
+        if key in self:
+            return self._found[key][1]
+        return self._node
 
     def items(self, key: str) -> tuple[Node, ...]:
         """The items of a list, at most `_MAX_ITEMS`."""
@@ -269,7 +271,8 @@ class _Map:
             rule = "small letters and digits, a letter first"
             self._reader.report(node, f'"{name[:80]}" is no name for a {self._what}: {rule}.')
             return ""
-        self._where = f' of the {self._what} "{name}"' if name else self._where
+        if name:
+            self._where = f' of the {self._what} "{name}"'
         return name
 
     def words(
@@ -395,7 +398,9 @@ def _read_field(reader: NodeReader, node: Node) -> Field | None:
         also=field_map.pairs("also", choices, "one of its choices"),
         example=field_map.line("example"),
     )
-    return field if len(reader.problems) == before else None
+    if len(reader.problems) == before:
+        return field
+    return None
 
 
 def _read_verbs(
@@ -491,7 +496,9 @@ def read_kind(path_name: str, text: bytes, problems: list[Problem]) -> Kind | No
     # problem
     echoes = {(one.line, one.column) for one in syntax}
     problems += sorted({one for one in reader.problems if (one.line, one.column) not in echoes})
-    return kind if not syntax and not reader.problems else None
+    if not syntax and not reader.problems:
+        return kind
+    return None
 
 
 def _build_kind(reader: NodeReader, root: Node, kind_map: _Map) -> Kind:
@@ -535,7 +542,9 @@ def _build_kind(reader: NodeReader, root: Node, kind_map: _Map) -> Kind:
         by=reader.path,
         **_read_numbering(reader, root, kind_map, names),
     )
-    return with_proposals(kind) if name else kind
+    if not name:
+        return kind
+    return with_proposals(kind)
 
 
 def _read_statuses(kind_map: _Map) -> tuple[str, ...]:

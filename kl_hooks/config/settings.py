@@ -235,9 +235,9 @@ def load_settings(
     """
     problems: list[Problem] = []
     ignored: list[Problem] = []
-    cache_dir = (
-        cache_dir if (root / ".kl").is_dir() else None
-    )  # where kl is not used, it leaves nothing
+    # where kl is not used, it leaves nothing
+    if not (root / ".kl").is_dir():
+        cache_dir = None
     checkout = _file(
         root / SETTINGS_FILE,
         SETTINGS_FILE,
@@ -259,7 +259,9 @@ def user_settings_file(environ: Mapping[str, str]) -> Path | None:
     """Path of the user's own configuration; None where the environment names no home."""
     if environ.get("XDG_CONFIG_HOME", "").startswith("/"):
         return Path(environ["XDG_CONFIG_HOME"]) / "kl" / "config.yaml"
-    return Path(environ["HOME"]) / ".config" / "kl" / "config.yaml" if environ.get("HOME") else None
+    if not environ.get("HOME"):
+        return None
+    return Path(environ["HOME"]) / ".config" / "kl" / "config.yaml"
 
 
 def merge_settings(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Settings:
@@ -389,7 +391,9 @@ def verify_policy(name: str, text: bytes | None, cache_dir: Path | None = None) 
     compiled settings are, so that YAML is parsed once for each text.
     """
     compiled = _compiled_settings(name, text, cache_dir) if text else {}
-    return VerifyPolicy.of(compiled["verify"][0]) if "verify" in compiled else VerifyPolicy()
+    if "verify" not in compiled:
+        return VerifyPolicy()
+    return VerifyPolicy.of(compiled["verify"][0])
 
 
 def _file(
@@ -437,7 +441,9 @@ def _fits(key: str, value: Any) -> bool:
     if key == "memory_auto_extract":
         return isinstance(value, bool)
     # not isinstance: a bool is an int, and `true` would pass for the number 1
-    return value in _WORDS[key] if key in _WORDS else type(value) is int
+    if key in _WORDS:
+        return value in _WORDS[key]
+    return type(value) is int
 
 
 def _compiled_settings(name: str, text: bytes, cache_dir: Path | None) -> dict[str, Any]:
@@ -479,7 +485,9 @@ def _read_value(reader: NodeReader, key: str, node: Node) -> Any:
         return reader.text(node, what).strip()[:_LONGEST_URL]
     if key == "embedder":
         return _embedder(reader, node)
-    return _verify(reader, node) if key == "verify" else _folder(reader, node)
+    if key == "verify":
+        return _verify(reader, node)
+    return _folder(reader, node)
 
 
 def _documents(reader: NodeReader, node: Node) -> list[Any]:
@@ -570,16 +578,14 @@ def _path_policies(reader: NodeReader, node: Node) -> list[list[str]]:
         if key.value.startswith("/") or ".." in key.value.split("/"):
             reader.report(key, "must be a folder of this repository.", "Such as payments/.")
         parts = reader.keys(value, ("require", "origin"), f' in "{key.value}"')
-        require = (
-            reader.choice(parts["require"][1], '"require"', _REQUIRED)
-            if "require" in parts
-            else _REQUIRED[0]
-        )
-        origin = (
-            reader.choice(parts["origin"][1], '"origin"', _ORIGINS)
-            if "origin" in parts
-            else _ORIGINS[0]
-        )
+        if "require" in parts:
+            require = reader.choice(parts["require"][1], '"require"', _REQUIRED)
+        else:
+            require = _REQUIRED[0]
+        if "origin" in parts:
+            origin = reader.choice(parts["origin"][1], '"origin"', _ORIGINS)
+        else:
+            origin = _ORIGINS[0]
         policies.append([key.value.rstrip("/"), require, origin])
     return policies
 

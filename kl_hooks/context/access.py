@@ -97,7 +97,9 @@ class Access:
         """Whether an agent asks."""
         from kl_hooks.model.actors import agent
 
-        return self._actor.startswith("agent:") if self._actor else bool(agent(self._ws.environ))
+        if self._actor:
+            return self._actor.startswith("agent:")
+        return bool(agent(self._ws.environ))
 
     def shows(self, record: Record) -> bool:
         """Return whether a record is neither denied nor redacted."""
@@ -144,7 +146,9 @@ class Access:
 
     def plain(self, value: Any) -> Any:
         """Return a plain value of an answer without the words of what is hidden."""
-        return self._hidden.veil.plain(value) if self._hidden is not None else value
+        if self._hidden is None:
+            return value
+        return self._hidden.veil.plain(value)
 
     def conceal_in_error(self, problem: KlError) -> None:
         """Take the words of what is hidden out of an error."""
@@ -218,7 +222,9 @@ class Access:
         redacted one, so that whoever wrote it can name it.
         """
         effect, rule = self._decide_record(record)
-        return record if effect == "allow" else redacted_record(record, rule)
+        if effect == "allow":
+            return record
+        return redacted_record(record, rule)
 
     def audit(self, purpose: str) -> None:
         """Append what was decided to the package log; nothing where nothing was."""
@@ -290,9 +296,10 @@ class Access:
             if record_id in records
         }
         with self._ws.store.reading("graph") as db:
-            symbols = (
-                symbols_by_id(db, [name for name in names if ":" in name]) if db is not None else {}
-            )
+            if db is not None:
+                symbols = symbols_by_id(db, [name for name in names if ":" in name])
+            else:
+                symbols = {}
         for name in names:
             if name in symbols:
                 # what denies a file denies what it defines, as in a package

@@ -87,7 +87,9 @@ class BriefStyle(TextStyle):
         line = f":{candidate.line}" if candidate.line else ""
         first = f"- {quoted_field(candidate.path)}{line}  {defuse(candidate.title)}\n"
         facts = candidate.text if form == "full" else ""
-        return f"{first}{quoted_lines(facts, '  | ')}\n" if facts else first
+        if not facts:
+            return first
+        return f"{first}{quoted_lines(facts, '  | ')}\n"
 
     def foot(self, facts: Facts) -> str:
         return ""
@@ -204,7 +206,9 @@ def _most_of(kind: str, is_code_shown: bool) -> int:
     if kind == "commit":
         return _COMMITS
     if kind in ("page", "document", "evidence", "claim"):
-        return 0 if is_code_shown else _RECORDS
+        if is_code_shown:
+            return 0
+        return _RECORDS
     return _RECORDS
 
 
@@ -237,7 +241,9 @@ def _reason(candidate: Candidate, name: str, signals: Signals) -> str:
     if words:
         return f"  (has {', '.join(words[:_WORDS_SHOWN])})"
     others = [reason for reason in candidate.reasons if reason != HAS_WORDS]
-    return f"  ({others[0]})" if others else ""
+    if not others:
+        return ""
+    return f"  ({others[0]})"
 
 
 def with_facts(

@@ -360,7 +360,9 @@ def _weighed(gathered: Gathered, learned: Mapping[str, int]) -> Gathered:
         for name, rows in gathered.lists.items()
         if learned.get(name, 100) != 100
     }
-    return replace(gathered, lists={**gathered.lists, **lists}) if lists else gathered
+    if not lists:
+        return gathered
+    return replace(gathered, lists={**gathered.lists, **lists})
 
 
 def next_words(texts: Sequence[str], gathered: Gathered, asked: Sequence[str]) -> str:
@@ -390,4 +392,6 @@ def next_words(texts: Sequence[str], gathered: Gathered, asked: Sequence[str]) -
         counts.update(dict.fromkeys(words, 1))
     # most_common() is stable: of equally frequent words those of the best items come first
     common = [word for word, _ in counts.most_common(_NEW_WORDS)]
-    return " ".join(dict.fromkeys([*missing[:_NEW_WORDS], *common])) if common else ""
+    if not common:
+        return ""
+    return " ".join(dict.fromkeys([*missing[:_NEW_WORDS], *common]))

@@ -255,11 +255,10 @@ def _records(ws: Workspace, section: Section, asked: CriticalRequest) -> Sequenc
     kinds = tuple(kind for kind in section.kinds if kind in ws.kinds)
     if not kinds or (section.for_task and not asked.task.strip()):
         return []
-    alike = (
-        search_records(ws, asked.task.split(), RecordFilter(kinds), 50)
-        if asked.task.strip()
-        else []
-    )
+    if asked.task.strip():
+        alike = search_records(ws, asked.task.split(), RecordFilter(kinds), 50)
+    else:
+        alike = []
     if section.for_task:
         return alike
     ranks = {record.id: rank for rank, record in enumerate(alike)}
@@ -325,11 +324,10 @@ def _candidate(ws: Workspace, section: Section, record: Record) -> Candidate:
         line = Gate(record).line()
         return replace(plain, text=f"{line}\n{DO_NOT_ADJUST}", summary=line)
     if section.whole:
-        text = (
-            role_page(record).strip()
-            if record.kind == "role"
-            else record_text(ws.kinds[record.kind], record)
-        )
+        if record.kind == "role":
+            text = role_page(record).strip()
+        else:
+            text = record_text(ws.kinds[record.kind], record)
         return replace(plain, text=text)
     return plain
 

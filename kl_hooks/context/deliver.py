@@ -112,7 +112,9 @@ class PackageCache:
             is_whole = is_whole and read.get("policy", "") == self._policy
         except (ValueError, KeyError, TypeError):
             return None
-        return self.Entry(shown, text) if is_whole and self._ws.clock.now() < over else None
+        if is_whole and self._ws.clock.now() < over:
+            return self.Entry(shown, text)
+        return None
 
     def put(self, document: Mapping[str, Any], text: str) -> None:
         """Store a package under its ID. It may hold what the caller may see; its task was redacted
@@ -142,19 +144,18 @@ class PackageCache:
             return ""
         asked = repr(request._replace(trace_id=""))
         reader = [self._policy, agent(ws.environ) or "", repr(ws.settings), __version__]
-        return (
-            digest("package-request/1", [asked, sorted(excluded), *reader, state])
-            if all(state)
-            else ""
-        )
+        if not all(state):
+            return ""
+        return digest("package-request/1", [asked, sorted(excluded), *reader, state])
 
     def answer(self, key: str) -> Entry | None:
         """Return the package that was made for an equal request in the last minutes; None where
         anything changed.
         """
-        value = (
-            self._ws.cache.get(f"answer/{key}") if key and self._ws.state.cache.is_dir() else None
-        )
+        if key and self._ws.state.cache.is_dir():
+            value = self._ws.cache.get(f"answer/{key}")
+        else:
+            value = None
         try:
             read = json.loads(value or b"null")
             age = self._ws.clock.now() - read["at"]
@@ -163,9 +164,9 @@ class PackageCache:
             ] != _graph(self._ws):
                 return None
             entry = self.get(read["package"])
-            return (
-                entry._replace(events=read["events"], injected=read["injected"]) if entry else None
-            )
+            if not entry:
+                return None
+            return entry._replace(events=read["events"], injected=read["injected"])
         except (ValueError, KeyError, TypeError):
             return None
 
@@ -466,11 +467,10 @@ def _events(
         "query_count": len({*signals.symbols, *signals.keywords, *signals.failures}),
         "sources": [asdict(one) for one in package.queries],
     }
-    hit_or_miss = (
-        {"event": "knowledge_hit", **identity, **counts}
-        if counts["included"]
-        else {"event": "knowledge_miss", **identity}
-    )
+    if counts["included"]:
+        hit_or_miss = {"event": "knowledge_hit", **identity, **counts}
+    else:
+        hit_or_miss = {"event": "knowledge_miss", **identity}
     return [
         lookup,
         hit_or_miss,
@@ -574,11 +574,10 @@ def find_package(ws: Workspace, package_id: str, actor: str = "") -> Delivered:
     again = deliver(ws, request, actor=actor)
     now_id = again.document["package_id"]
     whose = f" for {policy.actor}" if policy else ""
-    changed = (
-        "the policy, its reader or the knowledge base has changed"
-        if policy
-        else "the knowledge base has changed"
-    )
+    if policy:
+        changed = "the policy, its reader or the knowledge base has changed"
+    else:
+        changed = "the knowledge base has changed"
     same = "the same" if now_id == full_id else f"now {now_id}: {changed} since"
     remark = f"{full_id} is no longer cached{whose}; built again from its request, {same}."
     return Delivered(again.document, again.text, remark)
@@ -745,9 +744,9 @@ def explain_one(shown: Mapping[str, Any], wanted: str) -> list[str]:
     package, or not.
     """
     package = shown["package_id"]
-    wanted = (
-        wanted[1:] if wanted[:1] == "." and wanted[1:].isidentifier() else wanted
-    )  # `.total`: below another method of its class
+    # `.total`: below another method of its class
+    if wanted[:1] == "." and wanted[1:].isidentifier():
+        wanted = wanted[1:]
     for place, item in enumerate(
         sorted(shown["items"], key=lambda i: (-i["score"]["total"], i["id"])), 1
     ):
@@ -757,11 +756,10 @@ def explain_one(shown: Mapping[str, Any], wanted: str) -> list[str]:
         if wanted in _names_of(omission):
             return [f"omitted from {package}: {omission['reason']}"]
     asked = ", ".join(f"{name} ({how})" for name, how in shown["coverage"].items()) or "none"
-    withheld = (
-        ", or the policy denies it"
-        if any(omission["id"] == WITHHELD for omission in shown["omitted"])
-        else ""
-    )
+    if any(omission["id"] == WITHHELD for omission in shown["omitted"]):
+        withheld = ", or the policy denies it"
+    else:
+        withheld = ""
     return [f"not in {package}: no retriever brought {one_line(wanted)}{withheld}. Asked: {asked}"]
 
 
@@ -770,16 +768,13 @@ def _names_of(item: Mapping[str, Any]) -> set[str]:
     `path:line`.
     """
     name, path = split_id(item["id"])[1], item.get("path", "")
-    ends = (
-        {name.split(".", cut)[-1] for cut in range(name.count(".") + 1)}
-        if ":" in item["id"]
-        else set()
-    )
-    return (
-        {item["id"], path, f"{path}:{item.get('line')}", *ends} - {""}
-        if path
-        else {item["id"], *ends}
-    )
+    if ":" in item["id"]:
+        ends = {name.split(".", cut)[-1] for cut in range(name.count(".") + 1)}
+    else:
+        ends = set()
+    if path:
+        return {item["id"], path, f"{path}:{item.get('line')}", *ends} - {""}
+    return {item["id"], *ends}
 
 
 def _item_lines(item: Mapping[str, Any]) -> list[str]:

@@ -164,7 +164,9 @@ def kind_order(kind: str) -> tuple[int, str]:
 
 
 def _tier(candidate: Candidate) -> int:
-    return -1 if candidate.tier is None else candidate.tier
+    if candidate.tier is None:
+        return -1
+    return candidate.tier
 
 
 def _score(places: Mapping[str, tuple[int, int, Candidate]], profile: Profile) -> Ranked:
@@ -217,9 +219,10 @@ def sift(
     texts: dict[tuple[str, str, str], str] = {}
     for item in ranked:
         candidate = item.candidate
-        reason = (
-            "expired" if candidate.freshness == "expired" else candidate.omit or candidate.beyond
-        )
+        if candidate.freshness == "expired":
+            reason = "expired"
+        else:
+            reason = candidate.omit or candidate.beyond
         if not reason and not candidate.is_lasting and not candidate.pinned:
             reason = _below_threshold(item, signals)
             if not reason and relevance(item, signals) < threshold:

@@ -97,7 +97,9 @@ def find_occasion(ws: Workspace, text: str) -> Occasion:
         refresh_graph(ws)
     with ws.store.reading("graph") as db:
         code = _in_code(ws, db, text, signals) if db is not None else Occasion()
-    return code if any(code) else Occasion(records=_in_records(ws, text, signals))
+    if any(code):
+        return code
+    return Occasion(records=_in_records(ws, text, signals))
 
 
 def _in_code(ws: Workspace, db: Database, text: str, signals: Signals) -> Occasion:
@@ -122,7 +124,9 @@ def _path_here(ws: Workspace, db: Database, path: str) -> str:
     if path.startswith("/") or ".." in path.split("/"):
         return ""
     try:
-        return path if (ws.root / path).exists() else ""
+        if (ws.root / path).exists():
+            return path
+        return ""
     except (OSError, ValueError):  # a word of 5,000 characters with a slash is no name of a file
         return ""
 
@@ -188,7 +192,9 @@ def _together(postings: StoredPostings, keywords: Sequence[str]) -> tuple[str, .
     best = max(
         (doc for doc in enough if doc in existing), key=lambda doc: (worth[doc], -doc), default=None
     )
-    return tuple(terms_of[best]) if best is not None else ()
+    if best is None:
+        return ()
+    return tuple(terms_of[best])
 
 
 def _in_records(ws: Workspace, text: str, signals: Signals) -> tuple[str, ...]:

@@ -107,7 +107,9 @@ def read_budget(text: str, tokens: Estimator = QUARTERS) -> Budget:
 
 def write_budget(budget: Budget) -> str:
     """Return the notation that `read_budget` parses."""
-    return f"{budget.total}tok" if budget.unit == "tokens" else str(budget.total)
+    if budget.unit == "tokens":
+        return f"{budget.total}tok"
+    return str(budget.total)
 
 
 def budget_characters(budget: Budget) -> int:
@@ -177,11 +179,10 @@ class Facts:
         """`1,912 of 6,000 characters`, `14 of 57 items`."""
         used, total, unit = f"{self.budget.used:,}", f"{self.budget.total:,}", self.budget.unit
         named = "" if unit == "characters" else f" (estimate {self.budget.estimator})"
-        size = (
-            f"{self.title}{between}Budget: {used}/{total} {unit}"
-            if self.title
-            else f"{used} of {total} {unit}"
-        )
+        if self.title:
+            size = f"{self.title}{between}Budget: {used}/{total} {unit}"
+        else:
+            size = f"{used} of {total} {unit}"
         return f"{size}{named}{between}{self.shown} of {counted(self.of, 'item')}"
 
 
@@ -383,7 +384,9 @@ def shown_id(candidate: Candidate) -> str:
     """
     name, bracket, parameters = candidate.id.partition("[")
     # an order as a parameter: `test_zoo[ignore all previous instructions]`
-    return f"{name}[…]" if bracket and len(parameters.split()) > 1 else candidate.id
+    if bracket and len(parameters.split()) > 1:
+        return f"{name}[…]"
+    return candidate.id
 
 
 def _line(candidate: Candidate, form: str) -> str:
@@ -401,12 +404,12 @@ def _status(candidate: Candidate, form: str) -> str:
 
     A tier belongs to what somebody claims. A commit or a file exists, and has none.
     """
-    words = (
-        []
-        if candidate.tier is None
-        else tier_words(candidate.tier.word, quoted_field(candidate.freshness, 60))
-    )
-    words += [form] if form not in ("", "full") else []
+    if candidate.tier is None:
+        words = []
+    else:
+        words = tier_words(candidate.tier.word, quoted_field(candidate.freshness, 60))
+    if form not in ("", "full"):
+        words += [form]
     words += [quoted_field(mark, 40) for mark in candidate.marks]
     return " · ".join(words)
 
@@ -421,7 +424,9 @@ def _name(one: Chosen) -> str:
     """Return `Cart.total:40`, and what tests show of it: `Cart.total:40 (3 tests passed)`."""
     candidate = one.ranked.candidate
     name = f"{_quoted_name(candidate.id, candidate.title, candidate.path)[1]}:{candidate.line}"
-    return name if one.form in ("name", "redacted") else name + _in_brackets(candidate)
+    if one.form in ("name", "redacted"):
+        return name
+    return name + _in_brackets(candidate)
 
 
 def qualname(candidate: Candidate) -> str:
@@ -450,7 +455,9 @@ def _qualname(identifier: str, title: str, path: str) -> str:
 
 def _in_brackets(candidate: Candidate) -> str:
     words = "redacted" if candidate.redacted_by else candidate.proof
-    return f" ({quoted_field(words, 120)})" if words else ""
+    if not words:
+        return ""
+    return f" ({quoted_field(words, 120)})"
 
 
 def _packed(symbols: Sequence[Chosen], indent: str) -> list[str]:
@@ -492,7 +499,9 @@ def whole(candidate: Candidate) -> str:
     )  # cited already
     if not title or title in text or title in shown_id(candidate):
         return text or title
-    return f"{title}\n{text}" if text else title
+    if not text:
+        return title
+    return f"{title}\n{text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -636,7 +645,8 @@ def _with_notes(fitted: Fitted, notes: Sequence[str], style: Style) -> Fitted:
     count = estimator_of(fitted.budget).count
     for note in notes:
         longer = replace(fitted, notes=(*fitted.notes, note))
-        fitted = longer if count(longer.widest(style)) <= fitted.budget.total else fitted
+        if count(longer.widest(style)) <= fitted.budget.total:
+            fitted = longer
     return fitted
 
 
@@ -835,9 +845,9 @@ class _Filling:
     def _heading(self, name: str) -> str:
         """Return a heading as rendered; empty where it is there."""
         there = any(one.heading == name for one in (*self.chosen, *self.files.values()))
-        return (
-            "" if there else self.style.heading(name.replace("_", " ") if self.category else name)
-        )
+        if there:
+            return ""
+        return self.style.heading(name.replace("_", " ") if self.category else name)
 
     def _add_file(self, one: Ranked) -> bool:
         path = one.candidate.path
@@ -879,7 +889,9 @@ def _urgency(item: Ranked) -> int:
     one = item.candidate
     if one.pinned:
         return 0
-    return 1 if one.is_lasting or one.kind == "failing test" else 2
+    if one.is_lasting or one.kind == "failing test":
+        return 1
+    return 2
 
 
 def _forms(item: Ranked, budget: Budget, dense: bool) -> list[tuple[Candidate, str, str]]:
@@ -894,11 +906,10 @@ def _forms(item: Ranked, budget: Budget, dense: bool) -> list[tuple[Candidate, s
     full = whole(one)
     summary = one_line(one.summary or one.title or full, SUMMARY)
     bare = replace(one, path="", line=0, marks=())
-    short = (
-        [(bare, "summary", one_line(summary, size)) for size in _SHORTER]
-        if _urgency(item) < 2
-        else []
-    )
+    if _urgency(item) < 2:
+        short = [(bare, "summary", one_line(summary, size)) for size in _SHORTER]
+    else:
+        short = []
     if len(summary) >= len(full):
         return [(one, "full", full), *short]
     small = count(full) * 100 <= budget.total * _LARGE and not (
@@ -1195,7 +1206,9 @@ def _notes(task: Task, found: Gathered, request: Request) -> list[str]:
         return ["Nothing was searched: the weight is none."]
     failed = [name for name, how in found.coverage.items() if how.startswith("failed")]
     notes = [NO_WORDS] if task.signals == Signals() else []
-    return [*notes, f"Not searched: {', '.join(failed)}. See: kl doctor"] if failed else notes
+    if not failed:
+        return notes
+    return [*notes, f"Not searched: {', '.join(failed)}. See: kl doctor"]
 
 
 def _item(chosen: Chosen) -> Item:

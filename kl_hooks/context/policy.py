@@ -117,11 +117,9 @@ class Policy:
         if found:
             effect, name = min(found)
             return EFFECTS[effect], name
-        return (
-            ("deny", NO_RULE)
-            if any(rule.effect == "allow" for rule in self.rules)
-            else ("allow", "")
-        )
+        if any(rule.effect == "allow" for rule in self.rules):
+            return ("deny", NO_RULE)
+        return ("allow", "")
 
     def shows(self, one: Candidate) -> bool:
         """Return whether an item is neither denied nor redacted."""
@@ -359,7 +357,9 @@ def conceal(one: Candidate) -> Candidate:
 
 def _place(one: Candidate) -> str:
     """Return where an item is; the file of a record is named after its title, which is omitted."""
-    return untitled_path(one.path, one.id) if RECORD_ID.fullmatch(one.id) else one.path
+    if RECORD_ID.fullmatch(one.id):
+        return untitled_path(one.path, one.id)
+    return one.path
 
 
 def audit_event(decision: PolicyDecision, shown: Mapping[str, Any]) -> dict[str, Any]:
@@ -399,4 +399,6 @@ def audit(ws: Workspace, package_id: str = "") -> list[dict[str, Any]]:
         if event.get("event") == "policy_decision"
         and str(event.get("package_id")).startswith(package_id)
     ]
-    return [{**one, "items": []} for one in found] if agent(ws.environ) else found
+    if not agent(ws.environ):
+        return found
+    return [{**one, "items": []} for one in found]

@@ -162,9 +162,10 @@ def budget_tokens(traits: Traits) -> tuple[int, list[tuple[str, int]]]:
         (tokens for most, tokens in BASE_TOKENS if 1 <= traits.complexity <= most),
         BASE_TOKENS[1][1],
     )
-    novel = (
-        ("fewer than 3 similar tasks", 15) if traits.similar_task_count < _FEW_SIMILAR else ("", 0)
-    )
+    if traits.similar_task_count < _FEW_SIMILAR:
+        novel = ("fewer than 3 similar tasks", 15)
+    else:
+        novel = ("", 0)
     candidates = [
         ("first task of its sort", 30) if traits.is_first_of_type else novel,
         ("another attempt", 20) if traits.is_refinement else ("", 0),
@@ -181,16 +182,20 @@ def weights_of(traits: Traits) -> dict[str, int]:
     """Return the share of every category; 0 for those that only automated work has."""
     if traits.is_autobuild:
         weights = {**AUTOBUILD, **BY_ACTOR.get(traits.current_actor, {})}
-        weights |= LATER_TURN if traits.turn_number > 1 else {}
-        weights |= AUTOBUILD_REFINEMENT if traits.is_refinement else {}
+        if traits.turn_number > 1:
+            weights |= LATER_TURN
+        if traits.is_refinement:
+            weights |= AUTOBUILD_REFINEMENT
     else:
         weights = {
             **STANDARD,
             **BY_TYPE.get(traits.task_type, {}),
             **BY_PHASE.get(traits.current_phase, {}),
         }
-        weights |= FIRST_OF_TYPE if traits.is_first_of_type else {}
-        weights |= REFINEMENT if traits.is_refinement else {}
+        if traits.is_first_of_type:
+            weights |= FIRST_OF_TYPE
+        if traits.is_refinement:
+            weights |= REFINEMENT
     return {name: weights.get(name, 0) for name in BUDGET_CATEGORIES}
 
 
@@ -307,7 +312,9 @@ def read_traits(ws: Workspace, request: Request, text: str) -> Traits:
 def _named_task(text: str) -> str:
     """Return the ID of a task in a text: `TASK-42`; empty where there is none."""
     match = _TASK_ID.search(text)
-    return match[0] if match else ""
+    if not match:
+        return ""
+    return match[0]
 
 
 def _with_history(ws: Workspace, traits: Traits, text: str) -> Traits:

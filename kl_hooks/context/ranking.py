@@ -554,11 +554,9 @@ def is_about_tests(task: str) -> bool:
 def _scaled(other: Sequence[_Ranked], best: int) -> list[_Ranked]:
     """The same with scores that compare to those of source, of which `best` is the best."""
     top = max((one.score for one in other), default=0)
-    return (
-        [replace(one, score=one.score * best * _OTHER_SHARE // (top * 100)) for one in other]
-        if top > 0
-        else []
-    )
+    if top > 0:
+        return [replace(one, score=one.score * best * _OTHER_SHARE // (top * 100)) for one in other]
+    return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -1070,7 +1068,9 @@ def _geometric(values: Sequence[float]) -> float:
 
 def _of_maximum(values: Mapping[str, float]) -> dict[str, float]:
     top = max(values.values(), default=0.0)
-    return {key: value / top for key, value in values.items()} if top > 0 else {}
+    if top > 0:
+        return {key: value / top for key, value in values.items()}
+    return {}
 
 
 def _millionths(value: float) -> int:

@@ -85,11 +85,10 @@ def update_recall(ws: Workspace) -> int:
         return 0
     with ws.store.reading() as db:
         unread = list(_unread(db)) if db else []
-        compared = (
-            {package for (package,) in db.rows("SELECT package FROM package_recall")}
-            if db and unread
-            else set()
-        )
+        if db and unread:
+            compared = {package for (package,) in db.rows("SELECT package FROM package_recall")}
+        else:
+            compared = set()
     if not unread:
         return 0
     wanted = {package for _, _, packages in unread for package in packages}
@@ -447,7 +446,9 @@ def suggested_weights(statistics: Mapping[str, Any]) -> dict[str, int]:
 
 def percent(part: int, whole: int) -> int | None:
     """Return a whole percentage; None of nothing."""
-    return round(100 * part / whole) if whole else None
+    if not whole:
+        return None
+    return round(100 * part / whole)
 
 
 def search_statistics(events: Events, since: str = "", most: int = 10) -> dict[str, Any]:

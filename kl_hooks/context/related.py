@@ -699,7 +699,9 @@ def _with_claims(
             return replace(row, proof=f"{row.proof}; {words}" if row.proof else words)
         return replace(row, marks=(*row.marks, words))
 
-    return {name: tuple(map(claimed, rows)) for name, rows in lists.items()} if known else lists
+    if not known:
+        return lists
+    return {name: tuple(map(claimed, rows)) for name, rows in lists.items()}
 
 
 def _with_ended_citations(
@@ -713,9 +715,13 @@ def _with_ended_citations(
 
     def marked(row: Candidate) -> Candidate:
         ended = lines.get(row.id, ())
-        return replace(row, text="\n".join([row.text, *ended])) if ended else row
+        if not ended:
+            return row
+        return replace(row, text="\n".join([row.text, *ended]))
 
-    return {name: tuple(map(marked, rows)) for name, rows in lists.items()} if lines else lists
+    if not lines:
+        return lists
+    return {name: tuple(map(marked, rows)) for name, rows in lists.items()}
 
 
 def _newest_claims(ws: Workspace, ids: Collection[str]) -> dict[str, Claim]:

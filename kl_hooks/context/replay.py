@@ -155,7 +155,9 @@ def _task(repo: Repository, commit: TouchedFiles) -> Task | None:
         return None
     there = {entry.path for entry in files_at(repo, parents[0], (".py",))}
     files = frozenset(source & there)
-    return Task(commit.sha, parents[0], text, files) if files else None
+    if not files:
+        return None
+    return Task(commit.sha, parents[0], text, files)
 
 
 class Source(NamedTuple):
@@ -305,7 +307,8 @@ def changed_symbols(
                     for row, end in zip(source.symbols, source.ends, strict=True)
                     if row.line <= line <= end and row.kind not in _UNRANKED
                 ]
-                changed |= {(path, max(around)[1])} if around else set()
+                if around:
+                    changed |= {(path, max(around)[1])}
     return frozenset(changed)
 
 
@@ -438,18 +441,16 @@ def _result(
     paths = [file.path for file in ranking.files]
     recall = {most: len(task.files.intersection(paths[:most])) / len(task.files) for most in PLACES}
     first = next((place for place, path in enumerate(paths, 1) if path in task.files), 0)
-    symbols = (
-        len(gold.intersection(symbol.id for symbol in ranking.symbols[:10])) / len(gold)
-        if gold
-        else 0.0
-    )
+    if gold:
+        symbols = len(gold.intersection(symbol.id for symbol in ranking.symbols[:10])) / len(gold)
+    else:
+        symbols = 0.0
     delivered = {}
     for budget in BUDGETS:
-        shown = (
-            _package(ranking, task.text, budget)
-            if method == KL
-            else _signatures(ranking, code, budget * 4)
-        )
+        if method == KL:
+            shown = _package(ranking, task.text, budget)
+        else:
+            shown = _signatures(ranking, code, budget * 4)
         files, ids = map(set, shown)
         delivered[budget] = (
             len(task.files & files) / len(task.files),
@@ -535,7 +536,9 @@ def mean(done: Sequence[Replayed], method: str) -> Mean:
 
 def _mean(values: Iterable[float]) -> float:
     numbers = list(values)
-    return sum(numbers) / len(numbers) if numbers else 0.0
+    if not numbers:
+        return 0.0
+    return sum(numbers) / len(numbers)
 
 
 def difference(

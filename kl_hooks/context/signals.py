@@ -232,10 +232,14 @@ def _as_path(chunk: str) -> str | None:
     path = chunk.replace("\\", "/").removeprefix("./")
     ending = _ENDING.search(path)
     if ending is None:
-        return path if path.endswith("/") and any(c.isalnum() for c in path) else None
+        if path.endswith("/") and any(c.isalnum() for c in path):
+            return path
+        return None
     # `.py` alone names no file; digits behind a dot are a version or a number
     has_known_ending = ending[1].lower() in _FILE_ENDINGS and path != ending[0]
-    return path if has_known_ending or ("/" in path and not ending[1].isdigit()) else None
+    if has_known_ending or ("/" in path and not ending[1].isdigit()):
+        return path
+    return None
 
 
 def _failures(tokens: list[Token]) -> Iterator[str]:

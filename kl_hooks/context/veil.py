@@ -97,7 +97,8 @@ class Veil:
 
     def text(self, text: str) -> str:
         """Return a text without hidden words."""
-        text = _PATH.sub(self._place, text) if self._paths else text
+        if self._paths:
+            text = _PATH.sub(self._place, text)
         words = list(_WORD.finditer(text))
         keys = [word[0].casefold() for word in words]
         spans: list[tuple[int, int]] = []
@@ -214,20 +215,27 @@ class HiddenNames:
         # words with a dot, places of kl and of this machine, which no list of what is allowed has
         is_own = "/" not in path or path.startswith(("/", ".kl/"))
         is_file = self._rule_of(path) != NO_RULE or not is_own or path in self._modules.values()
-        return WITHHELD if is_file and self._denies(path) else match[0]
+        if is_file and self._denies(path):
+            return WITHHELD
+        return match[0]
 
     def _dotted(self, match: re.Match[str]) -> str:
         parts = match[0].split(".")
         for end in range(len(parts), 0, -1):
             if path := self._modules.get(".".join(parts[:end])):
-                return WITHHELD if self._denies(path) else match[0]
+                if self._denies(path):
+                    return WITHHELD
+                return match[0]
         # a module that is not there any more, or plain words, which no list of what is allowed has
         denied = [path for path in _former_paths(parts) if self._rule_of(path) not in ("", NO_RULE)]
-        return WITHHELD if denied and self._denies(denied[0]) else match[0]
+        if denied and self._denies(denied[0]):
+            return WITHHELD
+        return match[0]
 
     def _denies(self, path: str) -> bool:
         rule = self._rule_of(path)
-        self.found |= {path: rule} if rule else {}
+        if rule:
+            self.found |= {path: rule}
         return bool(rule)
 
 
@@ -263,7 +271,9 @@ class HiddenKnowledge:
         """Return the rule that denies a file; empty for none."""
         variants = [placed(f"file:{path}", kind, path) for kind in ("symbol", "file")]
         effect, rule = self._policy.decide(variants)
-        return rule if effect == "deny" else ""
+        if effect == "deny":
+            return rule
+        return ""
 
     def withheld(self) -> dict[tuple[str, str], tuple[str, str]]:
         """Return what the veil took something of out of an answer, as `Access` notes decisions."""
@@ -280,7 +290,9 @@ class HiddenKnowledge:
         path = path_of(about)
         claim = placed(name, "claim", path)
         record = self._by_place.get(path) or self._by_id.get(about.rpartition(":")[2])
-        return (claim,) if record is None else (claim, record_candidate(self._ws, record))
+        if record is None:
+            return (claim,)
+        return (claim, record_candidate(self._ws, record))
 
     @cached_property
     def _all_records(self) -> list[Record]:

@@ -126,11 +126,15 @@ def _name_of(ws: Workspace, path: Path) -> str:
     else all of it.
     """
     whole = Path(os.path.abspath(path))  # noqa: PTH100 (resolve() would follow links)
-    return whole.relative_to(ws.root).as_posix() if whole.is_relative_to(ws.root) else str(whole)
+    if whole.is_relative_to(ws.root):
+        return whole.relative_to(ws.root).as_posix()
+    return str(whole)
 
 
 def _type_of(ws: Workspace, name: str) -> str:
-    return "upload" if ws.repo is None or Path(name).is_absolute() else "git"
+    if ws.repo is None or Path(name).is_absolute():
+        return "upload"
+    return "git"
 
 
 def add_documents(
@@ -227,7 +231,9 @@ def _replace_text(
     if text.checksum != checksum:
         _store_text(ws, text)
         changes |= {"status": "pending", "checksum": text.checksum, "error": error or None}
-    return change_record(ws, record, changes, how=_HOW) if changes else record
+    if not changes:
+        return record
+    return change_record(ws, record, changes, how=_HOW)
 
 
 def _store_text(ws: Workspace, added: AddedText) -> None:
@@ -287,9 +293,10 @@ def process_documents(
     rest is done.
     """
     statuses = () if ids else ("pending", "processing", "failed")
-    wanted = (
-        get_records(ws, sorted(ids)) if ids else list_records(ws, RecordFilter((KIND,), statuses))
-    )
+    if ids:
+        wanted = get_records(ws, sorted(ids))
+    else:
+        wanted = list_records(ws, RecordFilter((KIND,), statuses))
     collections_by_name = collections(ws)
     done: list[Record] = []
     records: Iterable[Record] = watch(iter(wanted), len(wanted)) if watch else wanted
@@ -302,11 +309,10 @@ def process_documents(
         record = change_record(ws, record, {"status": "processing"}, how=_HOW)
         text = next(added_texts(ws, [record.id], whole=True), None)
         if text is None or not text.text:
-            why = (
-                record.text("error")
-                if text is not None
-                else "its text is not in this store; add it again."
-            )
+            if text is not None:
+                why = record.text("error")
+            else:
+                why = "its text is not in this store; add it again."
             done.append(
                 change_record(
                     ws, record, {"status": "failed", "error": why or "has no text."}, how=_HOW
@@ -364,7 +370,9 @@ def needs_refresh(ws: Workspace, record: Record, added: AddedText, may: Visibili
     source = read_source(ws, record, may)
     if source.data is None:
         return source.problem
-    return "its source changed." if _checksum(source.data) != added.checksum else ""
+    if _checksum(source.data) != added.checksum:
+        return "its source changed."
+    return ""
 
 
 def remove_document(ws: Workspace, record: Record) -> None:

@@ -165,7 +165,9 @@ def _text_of(path: str, data: bytes) -> tuple[str, str]:
     if path.lower().endswith(".pdf") and data.startswith(b"%PDF"):
         return f"{path}.md", _pdf_text(data, path.rpartition("/")[2][:-4])
     text = _decode(data)
-    return (f"{path}.md", _html_text(text)) if path.lower().endswith(HTML) else (path, text)
+    if not path.lower().endswith(HTML):
+        return (path, text)
+    return (f"{path}.md", _html_text(text))
 
 
 HTML: Final = (".html", ".htm", ".xhtml")
@@ -331,7 +333,9 @@ def _html_text(text: str) -> str:
         "\n"
     )
     title = one_line(reader.title.strip(), _TITLE)
-    return f"# {title}\n\n{body}\n" if title and not re.search("(?m)^# ", body) else f"{body}\n"
+    if title and not re.search("(?m)^# ", body):
+        return f"# {title}\n\n{body}\n"
+    return f"{body}\n"
 
 
 def _cut(path: str, text: str, chunking: Chunking, similarities: _Similarities | None) -> Cut:
@@ -386,7 +390,9 @@ def _bounded(passage: Passage, chunking: Chunking) -> Iterator[Passage]:
 
 
 def _headings(section: PageSection) -> tuple[str, ...]:
-    return (*section.around, section.title) if section.anchor else ()
+    if not section.anchor:
+        return ()
+    return (*section.around, section.title)
 
 
 def _section_passages(

@@ -57,7 +57,9 @@ class AddedText(NamedTuple):
     @property
     def stored_name(self) -> str:
         """Its name with the end that its stored text has."""
-        return f"{self.name}.md" if self.name.lower().endswith((*HTML, ".pdf")) else self.name
+        if self.name.lower().endswith((*HTML, ".pdf")):
+            return f"{self.name}.md"
+        return self.name
 
 
 def collections(ws: Workspace) -> dict[str, Collection]:
@@ -144,9 +146,10 @@ def added_texts(
     ws: Workspace, ids: Iterable[str] | None = None, *, whole: bool = False
 ) -> Iterator[AddedText]:
     """The added documents, or those of these IDs; `whole`: with their texts."""
-    columns = (
-        "id, collection, name, checksum, packed" if whole else "id, collection, name, checksum"
-    )
+    if whole:
+        columns = "id, collection, name, checksum, packed"
+    else:
+        columns = "id, collection, name, checksum"
     with ws.store.reading() as db:
         if db is None:
             return

@@ -173,11 +173,10 @@ def sync_documents(
     wanted = _sources(ws, entries.values())
     paused = {name for name, one in collections(ws).items() if one.status == "paused"}
     with ws.store.reading("graph") as db:
-        rows = (
-            db.rows("SELECT document, blob, cut_by, collection FROM document_files")
-            if db is not None
-            else []
-        )
+        if db is not None:
+            rows = db.rows("SELECT document, blob, cut_by, collection FROM document_files")
+        else:
+            rows = []
     indexed = {name: made_from for name, *made_from in rows}
     stale = [
         name
@@ -251,7 +250,9 @@ def document_suffixes(ws: Workspace) -> tuple[str, ...]:
     """The ends that names of documents can have; none where a glob has none."""
     include = ws.settings.documents.include
     ends = {re.split(r"[*?\]]|/", glob)[-1] for glob in include}
-    return () if "" in ends else tuple(sorted(ends)) or SUFFIXES
+    if "" in ends:
+        return ()
+    return tuple(sorted(ends)) or SUFFIXES
 
 
 def _repository_files(ws: Workspace, scan: WorktreeScan | None) -> list[FileEntry]:
@@ -259,9 +260,10 @@ def _repository_files(ws: Workspace, scan: WorktreeScan | None) -> list[FileEntr
     is not UTF-8.
     """
     ends = document_suffixes(ws)
-    entries = (
-        files.worktree_files(ws.repo, ends, scan) if ws.repo is not None else _files_on_disk(ws)
-    )
+    if ws.repo is not None:
+        entries = files.worktree_files(ws.repo, ends, scan)
+    else:
+        entries = _files_on_disk(ws)
     # a name that is not UTF-8 has surrogates here (PEP 383), which no row can hold
     return [entry for entry in entries if is_document(ws, entry.path) and entry.path.isprintable()]
 
@@ -300,11 +302,10 @@ def _sources(ws: Workspace, entries: Iterable[FileEntry]) -> dict[str, _Source]:
     # pending, failed and archived ones have a text, and are not found
     ready: dict[str, str] = dict(select_rows(ws, _INDEXED_RECORDS))
     for added in (added_text for added_text in added_texts(ws) if added_text.id in ready):
-        chunking = (
-            collections_by_name[added.collection].chunking
-            if added.collection in collections_by_name
-            else Chunking()
-        )
+        if added.collection in collections_by_name:
+            chunking = collections_by_name[added.collection].chunking
+        else:
+            chunking = Chunking()
         sources[added.id] = _Source(
             added.checksum, added.collection, added.stored_name, chunking, ready[added.id]
         )
@@ -353,9 +354,9 @@ def _contents(
 
 
 def _read(ws: Workspace, entries: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
-    return (
-        files.read_files(ws.repo, entries) if ws.repo is not None else _read_from_disk(ws, entries)
-    )
+    if ws.repo is not None:
+        return files.read_files(ws.repo, entries)
+    return _read_from_disk(ws, entries)
 
 
 def _read_from_disk(
@@ -611,4 +612,6 @@ def sizes_of(ws: Workspace) -> dict[str, int]:
     """Document → characters of its chunks."""
     with ws.store.reading("graph") as db:
         sql = "SELECT document, SUM(LENGTH(text)) FROM document_chunks GROUP BY document"
-        return dict(db.rows(sql)) if db is not None else {}
+        if db is None:
+            return {}
+        return dict(db.rows(sql))

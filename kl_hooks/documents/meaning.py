@@ -51,18 +51,21 @@ def find_near(
     _embed_missing(ws, by_record, progress)
     with ws.store.reading("graph") as db:
         # where all may be found, the nearest alone are looked up
-        keys = (
-            None
-            if db is None or db.rows("SELECT COUNT(*) FROM document_files") == [(len(allowed),)]
-            else {*by_record, *(key for key, _, document in _chunk_keys(db) if document in allowed)}
-        )
+        if db is None or db.rows("SELECT COUNT(*) FROM document_files") == [(len(allowed),)]:
+            keys = None
+        else:
+            keys = {
+                *by_record,
+                *(key for key, _, document in _chunk_keys(db) if document in allowed),
+            }
     asked = limit
     while True:  # vectors of texts that were removed may be among the nearest
         near = nearest(ws, query, keys, asked, LEAST)
         chunks = _chunks_of_keys(ws, [key for key, _ in near if key not in by_record])
         near_passages: list[tuple[Chunk | Record, float]] = []
         for key, score in near:
-            near_passages += [(by_record[key], score)] if key in by_record else []
+            if key in by_record:
+                near_passages += [(by_record[key], score)]
             near_passages += [
                 (chunk, score) for chunk in chunks.get(key, ()) if chunk.document in allowed
             ]
@@ -181,9 +184,10 @@ def add_pages_near(
     except EnvironmentProblem as problem:
         return list(page_lines), f"by words only: {problem}"
     for source, cosine in near:
-        path, line = (
-            (source.document, source.first_line) if isinstance(source, Chunk) else (source.path, 1)
-        )
+        if isinstance(source, Chunk):
+            path, line = (source.document, source.first_line)
+        else:
+            path, line = (source.path, 1)
         percent = round(100 * (cosine - LEAST) / (1 - LEAST))
         if percent >= least and (path not in line_by_path or line_by_path[path].percent < percent):
             line_by_path[path] = PageLine(pages[path], line, "", percent)

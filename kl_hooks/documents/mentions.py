@@ -75,11 +75,10 @@ def mentions(ws: Workspace, documents: Collection[str]) -> list[Mention]:
         return []
     with ws.store.reading("graph") as db:
         written_names = _written_names(db, documents) if db is not None else []
-        symbols = (
-            symbols_named(db, {written for _, _, written in written_names})
-            if db is not None
-            else {}
-        )
+        if db is not None:
+            symbols = symbols_named(db, {written for _, _, written in written_names})
+        else:
+            symbols = {}
         blobs: dict[str, str] = (
             dict(db.rows("SELECT document, blob FROM document_files")) if db is not None else {}
         )
@@ -141,11 +140,10 @@ def _commits(repo: Repository, blobs: Mapping[str, str]) -> dict[str, str]:
     """Document → the commit that gave it its content, of the files that are as they are
     committed.
     """
-    committed = (
-        states_at(repo, "HEAD", sorted(blobs))
-        if git_in(repo, "rev-parse", "-q", "--verify", "HEAD", ok=(0, 1))
-        else {}
-    )
+    if git_in(repo, "rev-parse", "-q", "--verify", "HEAD", ok=(0, 1)):
+        committed = states_at(repo, "HEAD", sorted(blobs))
+    else:
+        committed = {}
     wanted = sorted(
         name for name, blob in blobs.items() if committed.get(name, "").endswith(f" {blob}")
     )
@@ -197,11 +195,10 @@ def _states(
         if not mention.symbol:
             # of a dotted name the file must fit: `sys.stdout` is not the `stdout` of some module
             # here
-            was_defined = (
-                any(_is_module(path, module) for path in there.get(last, ()))
-                if module
-                else last in there
-            )
+            if module:
+                was_defined = any(_is_module(path, module) for path in there.get(last, ()))
+            else:
+                was_defined = last in there
             if was_defined and (module or last not in still):
                 states[mention] = REMOVED
         elif mention.symbol not in old:
@@ -227,14 +224,13 @@ def _old_hashes(
         for path, state in states_at(repo, commit, sorted(paths)).items()
     }
     with ws.store.reading("graph") as db:
-        indexed = (
-            {
+        if db:
+            indexed = {
                 path: (blob, module)
                 for path, blob, module in db.rows("SELECT path, blob, module FROM files")
             }
-            if db
-            else {}
-        )
+        else:
+            indexed = {}
         same = [path for path, blob in blobs.items() if indexed.get(path, ("", ""))[0] == blob]
         hashes = {
             symbol.id: symbol.content_hash

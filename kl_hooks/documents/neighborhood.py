@@ -90,7 +90,9 @@ class Passage(NamedTuple):
     @property
     def whole(self) -> str:
         """The node of its document."""
-        return f"file:{self.document}" if self.is_file else self.document
+        if self.is_file:
+            return f"file:{self.document}"
+        return self.document
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +126,9 @@ def kind_of_node(node: str) -> str:
     if node.startswith(_TERM):
         return "term"
     prefix, name = split_id(node)
-    return (
-        "record"
-        if prefix == "adr" or (not prefix and RECORD_ID.fullmatch(name))
-        else prefix or "record"
-    )
+    if prefix == "adr" or (not prefix and RECORD_ID.fullmatch(name)):
+        return "record"
+    return prefix or "record"
 
 
 @dataclass(frozen=True, slots=True)

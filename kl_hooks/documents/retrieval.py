@@ -121,11 +121,10 @@ def _candidates(
         # a section of a page is a node of the graph; of one that was cut in several, only the best
         # passage has its ID
         node, line = _section_of(ws, passage)
-        identifier, line = (
-            (node, line)
-            if node and node not in sections
-            else (passage_id(passage), passage.first_line)
-        )
+        if node and node not in sections:
+            identifier, line = (node, line)
+        else:
+            identifier, line = (passage_id(passage), passage.first_line)
         sections.add(node)
         title, lines = (
             " › ".join(dict.fromkeys((passage.title, *passage.heading))),
@@ -158,24 +157,29 @@ def _section_of(ws: Workspace, passage: Chunk) -> tuple[str, int]:
     0) if it is none.
     """
     sql = "SELECT node, line FROM chunk WHERE path = ? AND line <= ? ORDER BY line DESC LIMIT 1"
-    rows = (
-        select_rows(ws, sql, (passage.document, passage.first_line), "graph")
-        if passage.is_file
-        else []
-    )
-    return (rows[0][0], rows[0][1]) if rows else ("", 0)
+    if passage.is_file:
+        rows = select_rows(ws, sql, (passage.document, passage.first_line), "graph")
+    else:
+        rows = []
+    if not rows:
+        return ("", 0)
+    return (rows[0][0], rows[0][1])
 
 
 def _best(parts: Sequence[str], words: Sequence[str]) -> int:
     """Return the place of the first part with the most of these words; 0 if there is none."""
     wanted = set(search_terms(words))
     scores = [len(wanted.intersection(search_terms([part]))) for part in parts]
-    return scores.index(max(scores)) if scores else 0
+    if not scores:
+        return 0
+    return scores.index(max(scores))
 
 
 def _best_line(text: str, words: Sequence[str]) -> str:
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    return lines[_best(lines, words)] if lines else ""
+    if not lines:
+        return ""
+    return lines[_best(lines, words)]
 
 
 def _excerpt(text: str, words: Sequence[str]) -> str:

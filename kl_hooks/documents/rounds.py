@@ -128,16 +128,19 @@ def _missing(question: str, results: Collection[Result]) -> list[str]:
 
 
 def _text(result: Result) -> str:
-    return result.chunk.text if result.chunk is not None else result.snippet.text
+    if result.chunk is not None:
+        return result.chunk.text
+    return result.snippet.text
 
 
 def _summary(ws: Workspace, question: str, results: Collection[Result]) -> str:
     quotes = list(_quotes(results))
-    plugin_summary = (
-        ws.plugins.hook.kl_summarize(workspace=ws, question=question, passages=quotes)
-        if quotes
-        else ""
-    )
+    if quotes:
+        plugin_summary = ws.plugins.hook.kl_summarize(
+            workspace=ws, question=question, passages=quotes
+        )
+    else:
+        plugin_summary = ""
     text = safe_text(str(plugin_summary or quoted(quotes)))
     # a plugin's text need not name its sources; a reader must be able to check it
     unnamed = [source for source, _ in quotes if source not in text]

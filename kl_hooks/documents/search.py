@@ -303,7 +303,8 @@ def _search(
     indexed = sync_documents(ws, scan=scan)
     notes = [f"documents: {indexed.trouble}"] if indexed.trouble else []
     allowed = visible_documents(ws, collections or None, may) if "document" in looked else {}
-    notes += _waiting(ws, collections, may) if "document" in wanted else []
+    if "document" in wanted:
+        notes += _waiting(ws, collections, may)
     if mode == "vector" and "code" in kinds:
         notes.append("code has no vectors: it is searched by words only.")
         mode = "keyword" if wanted == ("code",) else "hybrid"
@@ -332,7 +333,8 @@ def _search(
     results = _results(ws, matches[: min(top_k, MOST)], terms, copies, stale=options.freshness)
     if mode == "graph":
         results, groups, omitted = _within_budget(results, groups, options.budget)
-        notes += [f"over the budget of {options.budget} tokens: {omitted}"] if omitted else []
+        if omitted:
+            notes += [f"over the budget of {options.budget} tokens: {omitted}"]
     return SearchAnswer(
         query, mode, tuple(results), sum(counts.values()), counts, tuple(notes), tuple(groups)
     )
@@ -532,11 +534,9 @@ def _linked(
         what = linked_values.get(node)
         if isinstance(what, Chunk):
             return " › ".join((what.title, *what.heading[-1:]))
-        return (
-            what.id + (f" {what.title}" if not isinstance(what, Symbol) else "")
-            if what is not None
-            else node
-        )
+        if what is None:
+            return node
+        return what.id + (f" {what.title}" if not isinstance(what, Symbol) else "")
 
     groups = [
         CommunitySummary(
@@ -585,7 +585,9 @@ def _within_budget(
 def _node(what: Chunk | Record | Symbol) -> str:
     if isinstance(what, Chunk):
         return passage_id(what)
-    return record_node(what.id) if isinstance(what, Record) else what.id
+    if isinstance(what, Record):
+        return record_node(what.id)
+    return what.id
 
 
 def _reranked(matches: Sequence[_Match], terms: Collection[str]) -> list[_Match]:
@@ -628,11 +630,9 @@ def _scan(ws: Workspace) -> WorktreeScan | None:
     from kl_hooks.git.worktree import scan_worktree
 
     ends = document_suffixes(ws)
-    return (
-        scan_worktree(ws.repo, suffix_pathspecs((*ends, *graph_suffixes(ws)) if ends else ()))
-        if ws.repo
-        else None
-    )
+    if not ws.repo:
+        return None
+    return scan_worktree(ws.repo, suffix_pathspecs((*ends, *graph_suffixes(ws)) if ends else ()))
 
 
 @contextmanager
@@ -765,11 +765,10 @@ def _results(
         if isinstance(match.what, Chunk) and match.what.id in copies:
             # of one long line there may be hundreds
             others = sorted({*copies[match.what.id]} - {passage_id(match.what)})
-            further = (
-                [f"also in {counted(len(others) - _COPIES, 'other passage')}"]
-                if len(others) > _COPIES
-                else []
-            )
+            if len(others) > _COPIES:
+                further = [f"also in {counted(len(others) - _COPIES, 'other passage')}"]
+            else:
+                further = []
             also = [*(f"also {other}" for other in others[:_COPIES]), *further]
             marks[match.what.id] = (*marks.get(match.what.id, ()), *also)
     return [_result(match, terms, marks) for match in shown]
@@ -883,11 +882,10 @@ def snippet_of(text: str, words: Collection[str], first_line: int) -> Snippet:
         2 * len(own) + len(set().union(*terms[number + 1 : number + 3]) - own)
         for number, own in enumerate(terms)
     ]
-    begin = (
-        values.index(max(values))
-        if any(values)
-        else next((n for n, line in enumerate(lines) if line.strip()), 0)
-    )
+    if any(values):
+        begin = values.index(max(values))
+    else:
+        begin = next((n for n, line in enumerate(lines) if line.strip()), 0)
     excerpt, matches = "", list[tuple[int, int]]()
     for number in range(begin, min(begin + _SNIPPET_LINES, len(lines))):
         line = lines[number].rstrip()

@@ -46,7 +46,9 @@ def repository_path(ws: Workspace, path: Path) -> str:
     if not real.is_relative_to(root):
         return ""
     inside = real.relative_to(root)
-    return "" if _foreign_folder(ws, inside) else inside.as_posix()
+    if _foreign_folder(ws, inside):
+        return ""
+    return inside.as_posix()
 
 
 def is_refreshable(record: Record) -> bool:
@@ -100,7 +102,9 @@ def _foreign_folder(ws: Workspace, path: Path) -> str:
         if os.path.lexists(ws.root / folder / ".git"):
             return f"{folder.as_posix()} (another repository)"
     # in a submodule or a linked worktree the root's `.git` is a file
-    return ".git" if path.parts[:1] == (".git",) else ""
+    if path.parts[:1] == (".git",):
+        return ".git"
+    return ""
 
 
 def _private_folders(ws: Workspace) -> Iterator[Path]:

@@ -84,15 +84,19 @@ def add_claim(
 
 def _author(ws: Workspace) -> str:
     name = agent(ws.environ)
-    return f"agent:{name}" if name else producer(ws.environ)
+    if name:
+        return f"agent:{name}"
+    return producer(ws.environ)
 
 
 def _assertion_receipt(claim: Claim) -> Receipt:
     author, asserted_at = claim.last_author, claim.since
     detail: dict[str, Any] = {"text": claim.text, "author": author, "expires": claim.expires}
-    detail |= {"support": list(claim.cites)} if claim.cites else {}
+    if claim.cites:
+        detail |= {"support": list(claim.cites)}
     detail |= {key: value for key, value in claim.basis_to_dict().items() if value}
-    detail |= {"confirms": True} if claim.confirmed else {}
+    if claim.confirmed:
+        detail |= {"confirms": True}
     return Receipt(
         run=digest("claim/1", [claim.id, author, asserted_at])[:32],
         source="claim",
@@ -300,9 +304,8 @@ def _with_citations(claim: Claim, observed: Mapping[str, tuple[Observation, str]
         support.append(
             Support(observation, "", "cited", None, claim.made_at, "nothing" if why else "for")
         )
-        reasons += (
-            [f"{ref[:12] if is_hex(ref) else ref} supports nothing: it is {why}"] if why else []
-        )
+        if why:
+            reasons += [f"{ref[:12] if is_hex(ref) else ref} supports nothing: it is {why}"]
     if any(one.outcome == "cited" and one.speaks == "for" for one in support):
         reasons = [one for one in reasons if one != _UNOBSERVED]
     return replace(claim, support=tuple(support), reasons=tuple(reasons))

@@ -74,9 +74,10 @@ def opening_record(
     """
     # notes, and what editors leave, are not counted: no test needs them
     needed = [name for name in place.untracked if not name.endswith(HARMLESS)]
-    untracked = (
-        {"untracked": {"files": len(needed), "first": needed[:_NAMED]}} if place.untracked else {}
-    )
+    if place.untracked:
+        untracked = {"untracked": {"files": len(needed), "first": needed[:_NAMED]}}
+    else:
+        untracked = {}
     has_changes = place.tree_all is not None and 0 < len(place.differences) <= _CHANGES
     changes = {"changes": dict(place.differences)} if has_changes else {}
     return {

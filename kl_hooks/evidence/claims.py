@@ -66,7 +66,9 @@ def all_claims(ws: Workspace, about: Collection[str] | None = None) -> list[Clai
     """
     require_setup(ws)
     with ws.store.reading() as db:
-        return claims_about(ws, db, about) if db else []
+        if not db:
+            return []
+        return claims_about(ws, db, about)
 
 
 def claims_about(ws: Workspace, db: Database, about: Collection[str] | None = None) -> list[Claim]:
@@ -247,11 +249,10 @@ def _derived_claim(
                         observation=replace(counted_support.observation, run=entry.receipt.run),
                     )
                 )
-    reasons = (
-        []
-        if here
-        else [f"observed on tree {(newest or 'unknown')[:12]}; the content has changed since"]
-    )
+    if here:
+        reasons = []
+    else:
+        reasons = [f"observed on tree {(newest or 'unknown')[:12]}; the content has changed since"]
     if any(s.speaks == "against" for s in support):
         support = [
             replace(

@@ -63,7 +63,9 @@ class LoggedCommit:
 def read_cursor(db: Database, name: str) -> str | None:
     """How far something outside has been read, by name; None: not yet."""
     row = db.row("SELECT value FROM evidence_cursor WHERE name = ?", (name,))
-    return str(row[0]) if row else None
+    if not row:
+        return None
+    return str(row[0])
 
 
 def write_cursor(db: Database, name: str, value: str) -> None:
@@ -112,7 +114,9 @@ def add_commits(db: Database, new: NewCommits) -> int:
         [(*row, receipt.id if receipt else "") for row in rows],
     )
     write_cursor(db, CURSOR, new.head)
-    return append(db, [receipt]) if receipt else 0
+    if not receipt:
+        return 0
+    return append(db, [receipt])
 
 
 def _receipt_of_commits(new: NewCommits, rows: Sequence[Row]) -> Receipt:

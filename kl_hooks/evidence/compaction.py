@@ -158,7 +158,9 @@ def expired_claims(claims: Iterable[Claim], numbers: Lifecycle, now: int) -> lis
 def inspect_claims(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Asserted claims to archive: expired, or older than `max_provenance_age_days`."""
     with ws.store.reading() as db:
-        return expired_claims(asserted_claims(db, now), numbers, now) if db else []
+        if not db:
+            return []
+        return expired_claims(asserted_claims(db, now), numbers, now)
 
 
 def archive_claims(ws: Workspace, changes: Sequence[Change], now: int) -> None:

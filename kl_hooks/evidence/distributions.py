@@ -53,7 +53,9 @@ _HEX: Final = "hex:"
 def normalized(name: str) -> str:
     """The name by which installers compare (Names and normalization, PyPA)."""
     plain = name.replace("_", "-").replace(".", "-").lower()
-    return re.sub(r"-+", "-", plain) if "--" in plain else plain
+    if "--" not in plain:
+        return plain
+    return re.sub(r"-+", "-", plain)
 
 
 class Folder(NamedTuple):
@@ -80,9 +82,10 @@ def read_folder(path: str) -> Folder:
         if name.endswith(_METADATA):
             distribution, version = _name_and_version(name)
             key = normalized(distribution)
-            both_versions = (
-                {version, *versions[key].split(_SEVERAL)} if key in versions else {version}
-            )
+            if key in versions:
+                both_versions = {version, *versions[key].split(_SEVERAL)}
+            else:
+                both_versions = {version}
             versions[key] = _SEVERAL.join(sorted(both_versions))
             metadata[key] = name
         elif name.endswith(".pth") or name in _START_UP:
@@ -100,7 +103,9 @@ def _name_and_version(folder: str) -> tuple[str, str]:
     if folder.endswith(".egg-info"):
         stem = _PYTHON_TAG.sub("", stem)
     name, dash, version = stem.partition("-")
-    return (name, version) if dash else (stem, "")
+    if dash:
+        return (name, version)
+    return (stem, "")
 
 
 def machine() -> str:

@@ -467,7 +467,9 @@ def executed_from_dict(plain: Any) -> Executed:
 def _uses(plain: Any) -> Uses | None:
     from kl_hooks.evidence.distributions import Uses
 
-    return None if plain is None else Uses.from_dict(plain)
+    if plain is None:
+        return None
+    return Uses.from_dict(plain)
 
 
 def _texts_by_path(plain: Any) -> dict[str, tuple[str, ...]]:
@@ -561,7 +563,9 @@ def vouched_digest(environment: Mapping[str, Any]) -> str:
     """
     named = environment.get("executed")
     digest = named.get("digest") if isinstance(named, Mapping) else None
-    return digest if isinstance(digest, str) else ""
+    if isinstance(digest, str):
+        return digest
+    return ""
 
 
 def why_not_recorded(environment: Mapping[str, Any]) -> str:
@@ -575,7 +579,9 @@ def why_not_recorded(environment: Mapping[str, Any]) -> str:
     if all(part.isdecimal() for part in parts) and tuple(map(int, parts)) < (3, 12):
         return f"CPython 3.12 is needed, and the tests ran on Python {version}"
     facts = environment.get("executed")
-    return str(facts.get("trouble") or "") if isinstance(facts, Mapping) else ""
+    if not isinstance(facts, Mapping):
+        return ""
+    return str(facts.get("trouble") or "")
 
 
 class Settled(NamedTuple):
@@ -597,7 +603,8 @@ def import_executed(db: Database, files: Iterable[PendingFile]) -> Settled:
             for row in db.rows("SELECT header FROM receipt WHERE run = ?", (pending.run,))
         ]
         if not headers:
-            done += [pending.path] if pending.orphaned else []
+            if pending.orphaned:
+                done += [pending.path]
             continue
         digests = [vouched_digest(header.get("environment") or {}) for header in headers]
         try:
@@ -660,7 +667,8 @@ def store_executed(db: Database, executed: Executed) -> None:
         [of_index[at], sorted(of_index[one] for one in entries)]
         for at, entries in executed.values.items()
     )
-    parts += [_part(db, ["values", values], ())] if values else []
+    if values:
+        parts += [_part(db, ["values", values], ())]
     if executed.distributions is not None:
         # of its own: an environment that did not change adds no row
         parts.append(_part(db, ["distributions", executed.distributions.to_dict()], ()))
@@ -671,14 +679,15 @@ def store_executed(db: Database, executed: Executed) -> None:
     if executed.private:
         parts.append(_part(db, ["private", dict(sorted(executed.private.items()))], ()))
     for sort, entries in (("opened", executed.files), ("incomplete", executed.incomplete)):
-        parts += [_part(db, [sort, dict(entries)], ())] if entries else []
-    parts += [_part(db, body, ()) for body in executed.reads.parts()] if executed.reads else []
+        if entries:
+            parts += [_part(db, [sort, dict(entries)], ())]
+    if executed.reads:
+        parts += [_part(db, body, ()) for body in executed.reads.parts()]
     # here and not a part of its own: they are asked for alone (`runtime_imports`)
-    runtime_part = (
-        [{path: list(entries) for path, entries in executed.runtime.items()}]
-        if executed.runtime
-        else []
-    )
+    if executed.runtime:
+        runtime_part = [{path: list(entries) for path, entries in executed.runtime.items()}]
+    else:
+        runtime_part = []
     row = (executed.run, executed.recorder, _part(db, ["run", parts, *runtime_part], ()))
     db.execute("INSERT INTO executed_run (run, recorder, part) VALUES (?, ?, ?)", row)
 
@@ -771,11 +780,10 @@ def runs_with_symbols(db: Database, limit: int) -> list[str]:
 
 def executed_of_run(db: Database, run: str) -> Executed | None:
     """What the tests of a run executed; None where nothing is stored of it."""
-    row = (
-        db.row("SELECT recorder, part FROM executed_run WHERE run = ?", (run,))
-        if is_recorded(db)
-        else None
-    )
+    if is_recorded(db):
+        row = db.row("SELECT recorder, part FROM executed_run WHERE run = ?", (run,))
+    else:
+        row = None
     if row is None:
         return None
     parts, runtime = _run_body(db, int(row[1]))
@@ -883,11 +891,12 @@ def tests_of_symbols(
                     tests = tests_by_symbol.setdefault(symbols[number], {})
                     for name in _tests_with(bodies[part], number):
                         earlier = tests.get(name)
-                        tests[name] = (
-                            earlier._replace(runs=earlier.runs + 1)
-                            if earlier
-                            else Execution(run, hashes.get(number, ""), recorder=str(row[1]))
-                        )
+                        if earlier:
+                            tests[name] = earlier._replace(runs=earlier.runs + 1)
+                        else:
+                            tests[name] = Execution(
+                                run, hashes.get(number, ""), recorder=str(row[1])
+                            )
     return tests_by_symbol
 
 

@@ -159,14 +159,17 @@ class Comparison:
         where that is not known.
         """
         reach = self._reach(attempt.receipt)
-        return reach.imported(attempt.test) if reach else None
+        if not reach:
+            return None
+        return reach.imported(attempt.test)
 
     def _reach(self, receipt: Receipt) -> Reach | None:
         if receipt.run not in self._reaches:
             distributions = Distributions.of(receipt)
-            self._reaches[receipt.run] = (
-                Reach(distributions, self._executed(receipt)) if distributions else None
-            )
+            if distributions:
+                self._reaches[receipt.run] = Reach(distributions, self._executed(receipt))
+            else:
+                self._reaches[receipt.run] = None
         return self._reaches[receipt.run]
 
     def contradiction(self, attempts: Sequence[Attempt]) -> tuple[Attempt, Attempt] | None:
@@ -187,11 +190,9 @@ class Comparison:
             ):
                 changed, complete = self.symbols(earlier_attempt, other)
                 if complete and not changed:
-                    return (
-                        (earlier_attempt, other)
-                        if earlier_attempt.failed
-                        else (other, earlier_attempt)
-                    )
+                    if earlier_attempt.failed:
+                        return (earlier_attempt, other)
+                    return (other, earlier_attempt)
         groups: dict[tuple[Any, ...], dict[bool, list[Attempt]]] = {}
         for attempt in attempts:
             if attempt.result.outcome == "flaky":
@@ -203,7 +204,9 @@ class Comparison:
             group = groups.setdefault(key, {True: [], False: []})
             for newer in group[not attempt.failed]:
                 if not self.distributions(attempt, newer):
-                    return (newer, attempt) if newer.failed else (attempt, newer)
+                    if newer.failed:
+                        return (newer, attempt)
+                    return (attempt, newer)
             group[attempt.failed].append(attempt)
         return None
 
@@ -323,7 +326,9 @@ class FlakyPasses:
         flaky one.
         """
         flaky = self.test(subject, receipt)
-        return f"flaky: {flaky.rate}" if flaky else ""
+        if not flaky:
+            return ""
+        return f"flaky: {flaky.rate}"
 
     def test(self, subject: str, receipt: Receipt) -> FlakyTest | None:
         """The test, if its result in this run is that of a flaky one.
@@ -349,7 +354,9 @@ class FlakyPasses:
         ]:
             return flaky
         changed, complete = self._compare.symbols(witness, own, same_test=name != flaky.test)
-        return flaky if complete and not changed else None
+        if complete and not changed:
+            return flaky
+        return None
 
     def _under_earlier_name(self, name: str, receipt: Receipt) -> FlakyTest | None:
         """The flaky test that this one was, when it was called otherwise and had the same

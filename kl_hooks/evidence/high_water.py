@@ -150,9 +150,10 @@ def _breaks_of(mark: Mark | None) -> list[dict[str, Any]]:
     8601).
     """
     noted = (mark or {}).get("breaks")
-    entries = (
-        [entry for entry in noted if isinstance(entry, dict)] if isinstance(noted, list) else []
-    )
+    if isinstance(noted, list):
+        entries = [entry for entry in noted if isinstance(entry, dict)]
+    else:
+        entries = []
     numbers = (
         entry
         for entry in entries
@@ -204,7 +205,9 @@ def _broken_now(
 def chain_at(db: Database, seq: int) -> str | None:
     """The chain's value after the receipt of this number; None where there is no such receipt."""
     row = db.row("SELECT chain FROM receipt WHERE seq = ?", (seq,)) if seq else (CHAIN_START,)
-    return str(row[0]) if row else None
+    if not row:
+        return None
+    return str(row[0])
 
 
 def _read_mark(path: Path) -> Mark | None:
@@ -217,11 +220,9 @@ def _read_mark(path: Path) -> Mark | None:
     if mark is None:
         return None
     # ours or root's: under sudo, or in a container, root writes it
-    return (
-        {"at": iso(info.st_mtime_ns // 1000)} | mark
-        if os.geteuid() in (0, info.st_uid) or not info.st_uid
-        else None
-    )
+    if os.geteuid() in (0, info.st_uid) or not info.st_uid:
+        return {"at": iso(info.st_mtime_ns // 1000)} | mark
+    return None
 
 
 def read_high_water(path: Path) -> dict[str, Any] | None:
@@ -267,13 +268,15 @@ def _second_mark_path(ws: Workspace) -> Path | None:
     common = ws.repo.common_dir
     try:
         info = common.stat()
-        created = (
-            (common / "description").stat().st_ctime_ns if (common / "description").exists() else 0
-        )
+        if (common / "description").exists():
+            created = (common / "description").stat().st_ctime_ns
+        else:
+            created = 0
     except OSError:
         return None
     paths = [os.path.realpath(common), os.path.realpath(ws.state.directory)]
-    paths += [ws.state.high_water.name] if ws.store.address else []
+    if ws.store.address:
+        paths += [ws.state.high_water.name]
     key = "\0".join([str(info.st_dev), str(info.st_ino), str(created), *paths])
     return (
         user_state_directory(ws.environ)

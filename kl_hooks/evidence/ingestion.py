@@ -55,7 +55,9 @@ def sync_evidence(ws: Workspace, head_now: str | None = None) -> SyncResult:
 
     `head_now` saves a question to git where the caller knows the commit already.
     """
-    return _Intake(ws).run(head_now) if is_set_up(ws) else SyncResult()
+    if not is_set_up(ws):
+        return SyncResult()
+    return _Intake(ws).run(head_now)
 
 
 class _Intake:
@@ -69,7 +71,9 @@ class _Intake:
         """Import all of it. `head_now`: the commit, if known."""
         fetched = self._import_fetched()
         done = self._import_captured(head_now)
-        return replace(done, blind=done.blind or fetched) if fetched else done
+        if not fetched:
+            return done
+        return replace(done, blind=done.blind or fetched)
 
     def _import_fetched(self) -> str:
         """Import the notes that `git fetch` brought, where `kl hooks install --sync` asked for it;
@@ -106,7 +110,8 @@ class _Intake:
                     for capture in captures
                     if capture.receipt
                 )
-                added += add_commits(db, commits) if commits is not None else 0
+                if commits is not None:
+                    added += add_commits(db, commits)
                 settled = import_executed(db, sets)
         except (EnvironmentProblem, OSError) as problem:
             return SyncResult(

@@ -69,8 +69,10 @@ def audit(db: Database | None, marks: Marks) -> Audit:
             # go on from the stored value: one edited row is one problem, not one for every receipt
             # after it
             chain = str(row[1])
-        problems += _row_problems(db, row) if db else []
-        folds += [seq] if row[7] is not None else []
+        if db:
+            problems += _row_problems(db, row)
+        if row[7] is not None:
+            folds += [seq]
         if mark and mark["seq"] == seq:
             marked = chain
     if db:
@@ -95,7 +97,9 @@ def _damaged_pages(db: Database) -> list[str]:
     those above.
     """
     check = db.row("PRAGMA integrity_check(1)") if db.dialect == "sqlite" else None
-    return [f"the database is damaged: {check[0]}"] if check and check[0] != "ok" else []
+    if check and check[0] != "ok":
+        return [f"the database is damaged: {check[0]}"]
+    return []
 
 
 def edited_headers(db: Database) -> list[str]:

@@ -102,7 +102,9 @@ def _evidence_flaw(fact: Evidence) -> str:
         return "its duration is no number of microseconds"
     if not isinstance(fact.executed, str | None):
         return "what it executed is no digest"
-    return "" if _is_mapping(fact.detail) else "its details are no mapping"
+    if _is_mapping(fact.detail):
+        return ""
+    return "its details are no mapping"
 
 
 def _is_text(value: Any) -> bool:
@@ -182,13 +184,17 @@ def receipt_from_records(records: Sequence[Any]) -> Receipt | None:
         },
         selection={**_mapping(opening.get("selection")), **_mapping((end or {}).get("selection"))},
     )
-    return None if _header_flaw(receipt) else receipt
+    if _header_flaw(receipt):
+        return None
+    return receipt
 
 
 def schema_of_records(records: Sequence[Any]) -> str | None:
     """The schema that the opening record names; None where the first record is none."""
     named = records[0].get("schema") if records and _is(records[0], "open") else None
-    return named if isinstance(named, str) else None
+    if isinstance(named, str):
+        return named
+    return None
 
 
 def _is(record: Any, kind: str) -> bool:
@@ -200,7 +206,9 @@ def _row(record: Any, kind: str) -> bool:
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        return value
+    return {}
 
 
 def _tests(records: Sequence[Any], killed: bool) -> tuple[list[Evidence], int]:
@@ -237,7 +245,9 @@ def _test(record: Any) -> Evidence | None:
     if not isinstance(outcome, str) or outcome not in TEST_OUTCOMES:
         return None
     fact = Evidence("TestResult", make_id("test", nodeid), outcome, micros, None, detail or {})
-    return None if _evidence_flaw(fact) else fact
+    if _evidence_flaw(fact):
+        return None
+    return fact
 
 
 def _other(record: Any) -> Evidence | None:
@@ -247,7 +257,9 @@ def _other(record: Any) -> Evidence | None:
         fact = Evidence.from_dict({k: v for k, v in record.items() if k != "t"})
     except (KeyError, TypeError, ValueError):
         return None
-    return None if _evidence_flaw(fact) else fact
+    if _evidence_flaw(fact):
+        return None
+    return fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,8 +321,10 @@ def unimported_captures(
             if place.in_working_tree and not receipt:
                 # whoever made the archive or submodule that brought it could have written it
                 flaw = _FOREIGN if is_spool_file(path) else ""
-            captures += [(receipt, place.origin)] if receipt else []
-            unread += [f"{path} {flaw}"] if flaw else []
+            if receipt:
+                captures += [(receipt, place.origin)]
+            if flaw:
+                unread += [f"{path} {flaw}"]
     return captures, unread
 
 

@@ -98,7 +98,9 @@ def chain_link(previous: str, receipt: str, origin: str = "local") -> str:
 def chain_head(db: Database) -> tuple[int, str]:
     """Sequence number and chain value of the newest receipt; (0, CHAIN_START) for none."""
     row = db.row("SELECT seq, chain FROM receipt ORDER BY seq DESC LIMIT 1")
-    return (int(row[0]), str(row[1])) if row else (0, CHAIN_START)
+    if not row:
+        return (0, CHAIN_START)
+    return (int(row[0]), str(row[1]))
 
 
 def has_receipt(db: Database, run: str) -> bool:
@@ -339,7 +341,9 @@ def newest_before(
     None for none.
     """
     header = newest_header(db, fits, seq, among)
-    return next(iter(_entries(db, "WHERE seq = ?", (header[0],))), None) if header else None
+    if not header:
+        return None
+    return next(iter(_entries(db, "WHERE seq = ?", (header[0],))), None)
 
 
 def newest_header(
@@ -398,7 +402,9 @@ def entries_of_tree(db: Database, trees: Sequence[str], *, notes: bool = False) 
     marks = placeholders(trees)
     which = f"NOT ({_OURS})" if notes else _OURS
     where = f"WHERE (tree IN ({marks}) OR tree_all IN ({marks})) AND {which} ORDER BY seq DESC"
-    return _entries(db, where, (*trees, *trees)) if trees else []
+    if not trees:
+        return []
+    return _entries(db, where, (*trees, *trees))
 
 
 def here_first(entries: Iterable[Entry], trees: Sequence[str]) -> list[Entry]:
@@ -421,7 +427,9 @@ def entry_of_run(db: Database, run: str) -> Entry | None:
     entries = _entries(
         db, "WHERE run = ? ORDER BY origin LIKE 'imported%', seq DESC LIMIT 1", (run,)
     )
-    return entries[0] if entries else None
+    if not entries:
+        return None
+    return entries[0]
 
 
 def parents_of(db: Database, entries: Iterable[Entry]) -> dict[str, Entry]:
@@ -446,11 +454,10 @@ def find_receipt(db: Database, prefix: str) -> Entry:
     number = len(db.rows(f"SELECT seq FROM receipt {where} 3", (f"{wanted}%", f"{wanted}%")))
     if number == 1:
         return _entries(db, f"{where} 1", (f"{wanted}%", f"{wanted}%"))[0]
-    reason = (
-        "several receipts begin like this; give more digits."
-        if number
-        else "no receipt has this id."
-    )
+    if number:
+        reason = "several receipts begin like this; give more digits."
+    else:
+        reason = "no receipt has this id."
     raise UsageProblem(reason, place=prefix, hint="See: kl evidence list")
 
 
@@ -492,9 +499,10 @@ def assertions(db: Database) -> Iterator[tuple[str, Claim]]:
     ):
         try:
             plain = json.loads(body)
-            confirmed = (
-                Confirmation(plain["author"], asserted_at) if plain.get("confirms") else None
-            )
+            if plain.get("confirms"):
+                confirmed = Confirmation(plain["author"], asserted_at)
+            else:
+                confirmed = None
             claim = Claim(
                 plain["text"],
                 plain["subject"],
@@ -648,7 +656,8 @@ def failed_results(db: Database, limit: int) -> list[tuple[str, Evidence]]:
     for run, body in rows:
         with suppress(*UNREADABLE):
             evidence = Evidence.from_dict(json.loads(body))
-            failures += [(str(run), evidence)] if evidence.outcome in REFUTES else []
+            if evidence.outcome in REFUTES:
+                failures += [(str(run), evidence)]
     return failures
 
 

@@ -55,9 +55,10 @@ class PrivateDigests:
             if before is not None and max(state.st_mtime_ns, state.st_ctime_ns) >= before:
                 return ""
             is_small = state.st_size <= _MOST_BYTES
-            content = (
-                file.read_bytes() if is_small else b"%d %d" % (state.st_size, state.st_mtime_ns)
-            )
+            if is_small:
+                content = file.read_bytes()
+            else:
+                content = b"%d %d" % (state.st_size, state.st_mtime_ns)
         except OSError:
             return ""
         return self._of(path, content)
@@ -66,7 +67,9 @@ class PrivateDigests:
         """That of the value of a variable; empty where it is not set, or is of each process."""
         if name in _OF_PROCESSES or name.startswith(_PREFIXES_OF_PROCESSES):
             return ""
-        return self._of(name, os.fsencode(environ[name])) if name in environ else ""
+        if name not in environ:
+            return ""
+        return self._of(name, os.fsencode(environ[name]))
 
     def _of(self, name: str, value: bytes) -> str:
         if not self._key:

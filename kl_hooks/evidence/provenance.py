@@ -41,7 +41,9 @@ def session(environ: Mapping[str, str]) -> str | None:
     unknown.
     """
     named = environ.get("KL_SESSION", "")
-    return named if re.fullmatch(r"[A-Za-z0-9._:-]{1,80}", named) else None
+    if re.fullmatch(r"[A-Za-z0-9._:-]{1,80}", named):
+        return named
+    return None
 
 
 def ci(environ: Mapping[str, str]) -> str | None:
@@ -51,7 +53,9 @@ def ci(environ: Mapping[str, str]) -> str | None:
     for variable, name, parts in CI:
         if environ.get(variable):
             return ":".join([name, *(environ[part] for part in parts if environ.get(part))])
-    return "ci" if environ.get("CI") or environ.get("BUILD_NUMBER") else None
+    if environ.get("CI") or environ.get("BUILD_NUMBER"):
+        return "ci"
+    return None
 
 
 def producer(environ: Mapping[str, str]) -> str:
@@ -140,8 +144,6 @@ def edits_since(repo: Repository, green: Mapping[str, Any], place: WorktreeState
             paths = paths - {path} if same else paths | {path}
     edited = sorted(path for path in paths if not is_document(path))
     run = str(green["run"])[:8]
-    return (
-        f"your last green run ({run}) predates your last edit to {name_list(edited, _NAMED)}"
-        if edited
-        else ""
-    )
+    if not edited:
+        return ""
+    return f"your last green run ({run}) predates your last edit to {name_list(edited, _NAMED)}"

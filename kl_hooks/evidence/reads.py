@@ -65,7 +65,9 @@ class Reads(NamedTuple):
         """
         unowned = self.modules.get("", frozenset())
         remaining = frozenset(read for read in unowned if read not in unwanted)
-        return self._replace(modules={**self.modules, "": remaining}) if unowned else self
+        if not unowned:
+            return self
+        return self._replace(modules={**self.modules, "": remaining})
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: by test file, with a bit mask over what its tests read."""

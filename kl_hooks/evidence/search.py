@@ -116,7 +116,9 @@ def _search(ws: Workspace, words: Sequence[str], limit: int, kinds: Sequence[str
             return []
         update_search_index(ws, db)
     with ws.store.reading("graph") as index:
-        return search(index, words, limit, kinds) if index and words else []
+        if index and words:
+            return search(index, words, limit, kinds)
+        return []
 
 
 def _commit_candidate(commit: LoggedCommit) -> Candidate:

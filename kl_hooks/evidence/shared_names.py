@@ -25,7 +25,9 @@ def lasting_name(nodeid: str) -> str:
     """A node ID without addresses of objects, which differ from run to run: tests of one such name
     count as one.
     """
-    return _ADDRESS.sub(" at 0x", nodeid) if " at 0x" in nodeid else nodeid
+    if " at 0x" not in nodeid:
+        return nodeid
+    return _ADDRESS.sub(" at 0x", nodeid)
 
 
 def may_be_shared(nodeid: str) -> bool:

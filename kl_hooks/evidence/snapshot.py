@@ -61,7 +61,9 @@ class Snapshot:
         it by its digest.
         """
         if entry.origin.startswith(ATTESTED):
-            return self.ask_others().executed(entry.receipt) if self.ask_others else None
+            if not self.ask_others:
+                return None
+            return self.ask_others().executed(entry.receipt)
         stored = executed_of_run(self.db, entry.receipt.run) if self.db else None
         return stored or read_pending(self.places, entry.receipt.run, entry.receipt.environment)
 
@@ -163,11 +165,10 @@ def _once(entries: Iterable[Entry]) -> list[Entry]:
     """
     first_of: dict[tuple[str, str], Entry] = {}
     for entry in entries:
-        key = (
-            (entry.receipt.run, entry.origin)
-            if entry.origin.startswith(ATTESTED)
-            else (entry.id, "")
-        )
+        if entry.origin.startswith(ATTESTED):
+            key = (entry.receipt.run, entry.origin)
+        else:
+            key = (entry.id, "")
         first_of.setdefault(key, entry)
     return list(first_of.values())
 

@@ -113,7 +113,9 @@ def why_not_hard(receipt: Receipt, evidence: Evidence, origin: str = "local") ->
     if not origin.startswith(IMPORTED):
         return weak
     word = f"imported, and {origin.partition('; ')[2] or 'no trusted key signed it'}"
-    return f"{word}; {weak}" if weak else f"{word}: assumed"
+    if weak:
+        return f"{word}; {weak}"
+    return f"{word}: assumed"
 
 
 def _why_weak(receipt: Receipt, evidence: Evidence) -> str:
@@ -174,11 +176,9 @@ def parent_confirmation(parent: Receipt, child: Receipt) -> tuple[Evidence, ...]
 def outer_failure(parent: Receipt, child: Receipt) -> str:
     """In one phrase how a command failed around a run that passed; empty where it did not."""
     code = _failing_exit(parent, child)
-    return (
-        ""
-        if code is None or contradiction(parent, child)
-        else f"the command around it exited {code}"
-    )
+    if code is None or contradiction(parent, child):
+        return ""
+    return f"the command around it exited {code}"
 
 
 def contradiction(parent: Receipt, child: Receipt) -> str:

@@ -316,4 +316,6 @@ def count_since(repo: Repository, rev: str) -> int | None:
     git process.
     """
     out = git_in(repo, "rev-list", "--count", f"{rev}..HEAD", "--", ok=(0, 128)).strip()
-    return int(out) if out.isdigit() else None
+    if not out.isdigit():
+        return None
+    return int(out)

@@ -270,11 +270,9 @@ def _content_on_disk(repo: Repository, entry: FileEntry) -> bytes | None:
         return content
     # core.autocrlf: the blob has LF where the disk has CRLF
     text = content.replace(b"\r\n", b"\n")
-    return (
-        text
-        if text != content and object_id(repo.object_format, b"blob", text) == entry.blob
-        else None
-    )
+    if text != content and object_id(repo.object_format, b"blob", text) == entry.blob:
+        return text
+    return None
 
 
 def _converted_content(repo: Repository, entry: FileEntry) -> bytes | None:
@@ -287,7 +285,9 @@ def _converted_content(repo: Repository, entry: FileEntry) -> bytes | None:
         out = git_in(repo, *as_stored, stdin=content, config=filters_off(content_settings(repo)))
     except GitFailed:
         return None
-    return content if out.decode().strip() == entry.blob else None
+    if out.decode().strip() == entry.blob:
+        return content
+    return None
 
 
 _MANY_PATHS: Final = 500
@@ -301,11 +301,10 @@ def differing_from_head(repo: Repository, paths: Sequence[str]) -> frozenset[str
     """
     try:
         # git compares each path with each entry: of thousands it took longer than all of the tree
-        rows = (
-            _tree_rows(repo, "-r", "HEAD")
-            if len(paths) > _MANY_PATHS
-            else _tree_rows(repo, "HEAD", "--", *paths)
-        )
+        if len(paths) > _MANY_PATHS:
+            rows = _tree_rows(repo, "-r", "HEAD")
+        else:
+            rows = _tree_rows(repo, "HEAD", "--", *paths)
         committed = {one.path: one.blob for one in rows}
     except GitFailed:
         return frozenset(paths)

@@ -276,7 +276,9 @@ def hook_states(repo: Repository, pre_commit_config: bytes = b"") -> list[HookSt
     place = _place(repo)
     states = [_with_pre_commit(_state(repo, place, name), pre_commit_config) for name in HOOK_NAMES]
     asked = _state(repo, place, _OPT_IN)
-    return states if asked.state == "missing" else [*states, asked]
+    if asked.state == "missing":
+        return states
+    return [*states, asked]
 
 
 def _with_pre_commit(hook: HookState, config: bytes) -> HookState:
@@ -359,9 +361,11 @@ def _not_ours(repo: Repository, place: _Place, name: str) -> HookChange:
     """`core.hooksPath` leads out of `.git`: what to add there by hand, or nothing if it is there
     already.
     """
-    folder = (
-        place.folder.parent if place.folder.name == "_" else place.folder
-    )  # husky's wrappers are in `_`
+    # husky's wrappers are in `_`
+    if place.folder.name == "_":
+        folder = place.folder.parent
+    else:
+        folder = place.folder
     path = folder / name
     shown = path.relative_to(repo.top) if path.is_relative_to(repo.top) else path
     line = _LINES[name]

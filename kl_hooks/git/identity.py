@@ -23,7 +23,9 @@ def remote_name(repo: Repository) -> str:
     if address.startswith(("/", ".", "file:")):
         return ""
     parts = _REMOTE.fullmatch(address)
-    return f"{parts['host']}/{parts['path']}" if parts else ""
+    if not parts:
+        return ""
+    return f"{parts['host']}/{parts['path']}"
 
 
 def repository_identity(repo: Repository) -> str:
@@ -39,7 +41,9 @@ def repository_identity(repo: Repository) -> str:
     first = git_in(
         repo, "rev-list", "--first-parent", "--max-parents=0", "HEAD", ok=(0, 128)
     ).split()
-    return first[0].decode("ascii") if first else ""
+    if not first:
+        return ""
+    return first[0].decode("ascii")
 
 
 def person(repo: Repository) -> str:

@@ -207,11 +207,10 @@ def write_blobs(repo: Repository, contents: Iterable[bytes]) -> list[str]:
         ids.append(object_id(repo.object_format, b"blob", content))
         by_id[ids[-1]] = content
     asked = "".join(f"{one}\n" for one in by_id).encode()
-    rows = (
-        git_in(repo, "cat-file", "--batch-check", stdin=asked).decode().splitlines()
-        if by_id
-        else []
-    )
+    if by_id:
+        rows = git_in(repo, "cat-file", "--batch-check", stdin=asked).decode().splitlines()
+    else:
+        rows = []
     missing = [row.split()[0] for row in rows if row.endswith(" missing")]
     if missing:
         stream = b"".join(b"blob\ndata %d\n%b\n" % (len(by_id[one]), by_id[one]) for one in missing)

@@ -70,9 +70,10 @@ class TreeBuilder:
         """Look into a folder whose parent is open, or make it; its id is to be computed anew."""
         if folder not in self._folders:
             identifier = self._ids.get(folder)
-            self._folders[folder] = (
-                dict(self._entries(folder, identifier)) if identifier and self._load else {}
-            )
+            if identifier and self._load:
+                self._folders[folder] = dict(self._entries(folder, identifier))
+            else:
+                self._folders[folder] = {}
         if folder:
             parent, _, name = folder.rpartition(b"/")
             self._folders[parent][name] = (_TREE_MODE, b"")
@@ -103,7 +104,9 @@ class TreeBuilder:
             self._hash(folder)
         self._touched.clear()
         root = self._ids.get(b"")
-        return root.hex() if root is not None else object_id(self._algorithm, b"tree", b"")
+        if root is not None:
+            return root.hex()
+        return object_id(self._algorithm, b"tree", b"")
 
     def _hash(self, folder: bytes) -> None:
         # git sorts a folder as if its name ended in a slash (base_name_compare)
@@ -198,7 +201,9 @@ def _next_object(out: IO[bytes], kind: bytes) -> bytes | None:
         return None
     content = out.read(size)
     out.read(1)
-    return content if about[1] == kind and len(content) == size else None
+    if about[1] == kind and len(content) == size:
+        return content
+    return None
 
 
 def tree_ids(

@@ -68,7 +68,9 @@ def ignored_by(repo: Repository, path: str) -> str:
         .partition("\t")[0]
     )
     place, _, pattern = rule.rpartition(":")
-    return one_line(f"{place} ({pattern})", 120) if rule else ""
+    if not rule:
+        return ""
+    return one_line(f"{place} ({pattern})", 120)
 
 
 def directory_options(repo: Repository) -> tuple[str, str]:
@@ -193,14 +195,18 @@ def completing_fetch(repo: Repository) -> str:
         return "git fetch --unshallow"
     # of a partial clone each pack of its remote has such a mark (git's partial-clone.txt)
     partial = any((repo.common_dir / "objects" / "pack").glob("*.promisor"))
-    return "git fetch --refetch --no-filter" if partial else ""
+    if partial:
+        return "git fetch --refetch --no-filter"
+    return ""
 
 
 def git_version() -> tuple[int, ...]:
     """Of git, as numbers: `(2, 39, 5)`. GitMissing if there is none."""
     out = git("version", cwd=os.sep).decode("ascii", "replace")
     match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", out)
-    return tuple(int(n) for n in match.groups() if n) if match else ()
+    if not match:
+        return ()
+    return tuple(int(n) for n in match.groups() if n)
 
 
 def read_git_settings(repo: Repository) -> GitSettings:
@@ -310,11 +316,10 @@ def resolve_commit(repo: Repository, rev: str) -> str:
         out = git_in(repo, "rev-parse", "-q", "--verify", f"{rev}^{{commit}}", ok=(0, 1, 128))
         if len(out.split()) == 1:  # a range has two
             return out.decode("ascii").strip()
-    hint = (
-        "The history here is cut off: fetch more (fetch-depth: 0)."
-        if is_shallow(repo)
-        else "See: git log --oneline"
-    )
+    if is_shallow(repo):
+        hint = "The history here is cut off: fetch more (fetch-depth: 0)."
+    else:
+        hint = "See: git log --oneline"
     raise UsageProblem(f"{rev!r} is not a commit of this repository.", hint=hint)
 
 
@@ -355,11 +360,10 @@ def merge_base(repo: Repository, first: str, second: str) -> str:
     out = git_in(repo, "merge-base", first, second, ok=(0, 1)).split()
     if out:
         return out[0].decode("ascii")
-    hint = (
-        "The history here is cut off: fetch more (fetch-depth: 0)."
-        if is_shallow(repo)
-        else "Write A..B instead."
-    )
+    if is_shallow(repo):
+        hint = "The history here is cut off: fetch more (fetch-depth: 0)."
+    else:
+        hint = "Write A..B instead."
     raise UsageProblem(f"{first[:12]} and {second[:12]} have no commit in common.", hint=hint)
 
 
@@ -372,12 +376,15 @@ def fork_point(repo: Repository, commit: str) -> str:
     default = git_in(
         repo, "rev-parse", "-q", "--verify", "refs/remotes/origin/HEAD^{commit}", ok=(0, 1, 128)
     ).split()
-    bases = (
-        git_in(repo, "merge-base", default[0].decode("ascii"), commit, ok=(0, 1, 128)).split()
-        if default
-        else []
-    )
-    return bases[0].decode("ascii") if bases else ""
+    if default:
+        bases = git_in(
+            repo, "merge-base", default[0].decode("ascii"), commit, ok=(0, 1, 128)
+        ).split()
+    else:
+        bases = []
+    if not bases:
+        return ""
+    return bases[0].decode("ascii")
 
 
 def ref_trees(repo: Repository) -> set[str]:

@@ -237,7 +237,8 @@ def _failure(args: Sequence[str], returncode: int, stderr: bytes) -> GitFailed:
             f" {asked or 'git config --global --add safe.directory FOLDER'}"
         )
     first = one_line(text.partition("\n")[0], 300) or f"exit code {returncode}"
-    first += "." if hint else ""
+    if hint:
+        first += "."
     return GitFailed(f"git {_verb(args)}: {first}", returncode=returncode, stderr=text, hint=hint)
 
 

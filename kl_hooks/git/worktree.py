@@ -381,19 +381,17 @@ def snapshot(
     contents = scan.contents(unknown | (dict.fromkeys(others) if whole else {}))
     nested = _add_nested_repositories(repo, contents, whole)
     tracked = _real_changes(changes, contents)
-    extra = (
-        {path.rstrip(b"/"): contents.files.get(path.rstrip(b"/")) for path in others}
-        if whole
-        else {}
-    )
+    if whole:
+        extra = {path.rstrip(b"/"): contents.files.get(path.rstrip(b"/")) for path in others}
+    else:
+        extra = {}
     extra |= nested.states
     others = [*others, *nested.untracked]
     whole = whole and nested.whole
-    ids = (
-        tree_ids(repo, committed, tracked, extra)
-        if tracked or any(extra.values())
-        else [base, base]
-    )
+    if tracked or any(extra.values()):
+        ids = tree_ids(repo, committed, tracked, extra)
+    else:
+        ids = [base, base]
     tree = None if contents.unreadable & unknown.keys() else ids[0]
     names = tuple(os.fsdecode(path) for path in others)
     tree_all = ids[1] if tree and whole and not contents.unreadable else None
@@ -439,7 +437,9 @@ def differing_paths(repo: Repository, tree: str, other: str | None = None) -> li
     written.
     """
     changed = changed_files(repo, tree, other, untracked=False)
-    return None if changed is None else sorted(changed)
+    if changed is None:
+        return None
+    return sorted(changed)
 
 
 STAGED: Final = "staged"
@@ -461,9 +461,10 @@ def changed_files(
         return None
     if other is not None:
         command = ("diff-tree", "-r", *_DIFF_OPTIONS, tree, other)
-        changes = (
-            _staged_changes(repo, tree) if other == STAGED else _changes(git_in(repo, *command))
-        )
+        if other == STAGED:
+            changes = _staged_changes(repo, tree)
+        else:
+            changes = _changes(git_in(repo, *command))
         return {
             os.fsdecode(path): (_state_text(one.before), _state_text(_given(one)))
             for path, one in changes.items()
@@ -498,14 +499,18 @@ def _given(change: _FileChange) -> _State:
     """The state of a file that git itself names."""
     if change.mode == REMOVED:
         return None
-    return (change.mode, change.blob) if change.mode and change.blob else (b"", UNREADABLE)
+    if change.mode and change.blob:
+        return (change.mode, change.blob)
+    return (b"", UNREADABLE)
 
 
 def _state_text(state: _State) -> str:
     """As `changed_files` gives it; git names a file that is not there with zeros."""
     if state is None or not state[1].strip("0"):
         return ""
-    return f"{state[0].decode()} {state[1]}" if state[0] else state[1]
+    if state[0]:
+        return f"{state[0].decode()} {state[1]}"
+    return state[1]
 
 
 def _unknown(changes: Mapping[bytes, _FileChange]) -> dict[bytes, bytes | None]:

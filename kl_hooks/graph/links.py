@@ -35,11 +35,9 @@ def numbers(db: Rows, texts: Collection[str], whole: bool = False) -> dict[str, 
         number_by_text = {
             text: number for number, text in db.rows("SELECT id, text FROM link_names")
         }
-        return (
-            number_by_text
-            if whole
-            else {text: number_by_text[text] for text in texts if text in number_by_text}
-        )
+        if whole:
+            return number_by_text
+        return {text: number_by_text[text] for text in texts if text in number_by_text}
     number_by_text = {}
     for batch in chunks(list(texts)):
         hashes = tuple(map(_hash, batch))
@@ -422,11 +420,10 @@ class WholeGraph:
         self._from, self._to = reversed(ends) if forward else ends
         self._new = bytearray(b"\1") * self._size
         self._classes = self._numbers_of_classes(db)
-        self._inside = (
-            self._owned(kinds, sources, targets, number_by_text.get("defines"))
-            if self._classes
-            else {}
-        )
+        if self._classes:
+            self._inside = self._owned(kinds, sources, targets, number_by_text.get("defines"))
+        else:
+            self._inside = {}
 
     def exclude(self, nodes: Iterable[int]) -> None:
         """These are not given again."""
@@ -458,7 +455,9 @@ class WholeGraph:
         while front and self._inside:
             front = {one for node in front for one in self._inside.get(node, ())} - defined
             defined |= front
-        return defined & self._classes if self._forward else defined
+        if not self._forward:
+            return defined
+        return defined & self._classes
 
     def _owned(
         self, kinds: array[int], sources: array[int], targets: array[int], defines: int | None

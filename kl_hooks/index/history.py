@@ -131,7 +131,9 @@ class StoredHistory:
 def stored_head(db: Rows) -> str:
     """The commit that the stored history is of; empty: there is none."""
     rows = db.rows("SELECT head FROM history_state")
-    return str(rows[0][0]) if rows else ""
+    if not rows:
+        return ""
+    return str(rows[0][0])
 
 
 def unknown_commits(db: Rows, shas: Sequence[str]) -> list[str]:

@@ -56,7 +56,9 @@ def split_all(text: str) -> str:
 @lru_cache(maxsize=20_000)
 def _with_parts(word: str) -> str:
     pieces = split(word)
-    return f"{word} {' '.join(pieces)}" if len(pieces) > 1 else word
+    if len(pieces) > 1:
+        return f"{word} {' '.join(pieces)}"
+    return word
 
 
 def stem(word: str) -> str:

@@ -86,7 +86,9 @@ def path_terms(path: str) -> list[str]:
 
 def _terms_of(word: str) -> tuple[str, ...]:
     parts, whole = _split_terms(word)
-    return (*parts, whole) if whole else parts
+    if not whole:
+        return parts
+    return (*parts, whole)
 
 
 def word_parts(word: str) -> tuple[str, ...]:
@@ -99,7 +101,9 @@ def word_parts(word: str) -> tuple[str, ...]:
 
 
 def _stemmed(word: str) -> str:
-    return word if "_" in word or any(letter.isdigit() for letter in word) else _stem(word)
+    if "_" in word or any(letter.isdigit() for letter in word):
+        return word
+    return _stem(word)
 
 
 _CACHED: Final = 20_000
@@ -301,13 +305,17 @@ def _split_prose(word: str) -> _Split:
     `4`.
     """
     parts, whole = _split_terms(word)
-    return (parts, whole) if parts or not 0 < len(word) < _SHORTEST else ((word.lower(),), "")
+    if parts or not 0 < len(word) < _SHORTEST:
+        return (parts, whole)
+    return ((word.lower(),), "")
 
 
 @lru_cache(maxsize=_CACHED)
 def _prose_terms(word: str) -> tuple[str, ...]:
     parts, whole = _split_prose(word)
-    return (*parts, whole) if whole else parts
+    if not whole:
+        return parts
+    return (*parts, whole)
 
 
 def prose_terms(words: Iterable[str]) -> list[str]:
@@ -358,7 +366,9 @@ def corpus_of(path: str) -> int:
         or name.endswith(("_test.py", "_tests.py"))
         or name in ("conftest.py", "tests.py")
     )
-    return OTHER if is_test else SOURCE
+    if is_test:
+        return OTHER
+    return SOURCE
 
 
 class Columns(NamedTuple):
@@ -569,7 +579,8 @@ class SegmentWriter:
 
     def add(self, path: str, terms: FileTerms, corpus: int | None = None) -> None:
         """Write the terms of a file, now or later. `corpus`: of what is no file."""
-        corpus = corpus_of(path) if corpus is None else corpus
+        if corpus is None:
+            corpus = corpus_of(path)
         postings = self._postings.setdefault(corpus, {})
         for term, columns in terms.postings.items():
             into = postings.get(term)
@@ -931,9 +942,10 @@ class _Files(NamedTuple):
                 if place < 0:
                     continue
                 end = self.firsts[place] + self.docs[place] + (self.minor[place] if minor else 0)
-                following = (
-                    self.firsts[place + 1] if place + 1 < len(self.firsts) else doc + (1 << 62)
-                )
+                if place + 1 < len(self.firsts):
+                    following = self.firsts[place + 1]
+                else:
+                    following = doc + (1 << 62)
             if doc < end:
                 place_of[doc] = place
         return place_of
@@ -961,9 +973,10 @@ class Segments:
         for _, packed in rows:
             for column, more_files in zip(files, _unpack_files(packed), strict=True):
                 cast("list[object]", column).extend(cast("list[object]", more_files))
-        self.files = (
-            files.chosen(map(not_, map(dead.__contains__, files.firsts))) if dead else files
-        )
+        if dead:
+            self.files = files.chosen(map(not_, map(dead.__contains__, files.firsts)))
+        else:
+            self.files = files
         """Those that there are."""
 
 
@@ -1016,9 +1029,9 @@ class StoredPostings:
 
         firsts, ends = self._ranges
         places = numpy.searchsorted(firsts, docs, "right") - 1
-        return (
-            (places >= 0) & (docs < ends[places]) if len(firsts) else numpy.zeros(len(docs), bool)
-        )
+        if len(firsts):
+            return (places >= 0) & (docs < ends[places])
+        return numpy.zeros(len(docs), bool)
 
     def files_of(self, docs: Iterable[int]) -> dict[int, SegmentFile]:
         """Document → its file, of the minor ones, too."""

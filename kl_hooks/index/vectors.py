@@ -76,7 +76,9 @@ def vectors_state(ws: Workspace, db: Rows) -> str:
 
 def without_vectors(ws: Workspace, db: Rows, hashes: Collection[str]) -> set[str]:
     """Return those of these texts that have no vector of this workspace's model."""
-    return set(hashes) - _known(db, _key(embedder_of(ws)))[0] if hashes else set()
+    if not hashes:
+        return set()
+    return set(hashes) - _known(db, _key(embedder_of(ws)))[0]
 
 
 def nearest(

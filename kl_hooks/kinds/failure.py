@@ -137,9 +137,10 @@ def failure_candidate(ws: Workspace, record: Record) -> Candidate:
     """
     candidate, count = record_candidate(ws, record), occurrences(ws, record)
     warning = f"DO NOT REPEAT: this failed {times_phrase(count.total)}, last on {count.last[:10]}."
-    instead = (
-        f" Instead: {one_line(record.text('prevention'), 160)}" if record.text("prevention") else ""
-    )
+    if record.text("prevention"):
+        instead = f" Instead: {one_line(record.text('prevention'), 160)}"
+    else:
+        instead = ""
     return replace(
         candidate,
         text=f"{candidate.text}\n{warning}{instead}",

@@ -47,7 +47,9 @@ def _prefix(feature: str) -> str:
     """`FEAT-AUTH-` of `feat-auth-12`; empty for `FEAT-0003`."""
     # FEAT-0003 and FEAT-0004 share nothing but the counter
     prefix = feature.upper().rpartition("-")[0] + "-" if _ID.fullmatch(feature) else ""
-    return "" if prefix == "FEAT-" else prefix
+    if prefix == "FEAT-":
+        return ""
+    return prefix
 
 
 def specification_files(root: Path) -> dict[str, str]:

@@ -247,7 +247,9 @@ class Call:
     def command(self) -> str:
         """The command line of a shell; the words of a list are joined."""
         words = self.given.get("command")
-        return " ".join(map(str, words[:100]))[:4000] if isinstance(words, list) else ""
+        if not isinstance(words, list):
+            return ""
+        return " ".join(map(str, words[:100]))[:4000]
 
     def text(self, *names: str) -> str:
         """Return the first of these arguments that is a text and not blank."""
@@ -353,7 +355,9 @@ def text_of(answer: Any) -> str:
 
 
 def _short(value: Any, most: int = 200) -> str:
-    return value[:most] if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    return value[:most]
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,7 +446,8 @@ def _entity_of(call: Call, root: str) -> tuple[str, bool]:
 
 def _path_inside(path: str, root: str, folder: str) -> str:
     """The path from the root, `/` between its parts; empty for one that leads out."""
-    path = path.replace("\\", "/") if "/" not in path else path
+    if "/" not in path:
+        path = path.replace("\\", "/")
     if not posixpath.isabs(path) and folder and posixpath.isabs(folder):
         path = posixpath.join(folder, path)
     path = posixpath.normpath(path)
@@ -452,7 +457,9 @@ def _path_inside(path: str, root: str, folder: str) -> str:
             return ""
         path = posixpath.relpath(path, base)
     odd = path.startswith("../") or path in ("..", ".") or safe_text(path) != path or "\n" in path
-    return "" if odd else path
+    if odd:
+        return ""
+    return path
 
 
 def _sort_of(role: str, path: str, command: str, *, failed: bool) -> str:
@@ -464,7 +471,9 @@ def _sort_of(role: str, path: str, command: str, *, failed: bool) -> str:
         return "ownership"
     if _DEPENDENCIES.search(path) or _INSTALL.search(command[:4_000]):
         return "dependency"
-    return "observation" if role == "reading" else "change"
+    if role == "reading":
+        return "observation"
+    return "change"
 
 
 def _wording(call: Call, role: str, command: str) -> str:
@@ -481,10 +490,14 @@ def _wording(call: Call, role: str, command: str) -> str:
     if role == "writing":
         new = call.text("new_string", "new_str", "content", "file_text", "patch", "input")
         done = _PAST_TENSE.get(call.tool.lower()[:5], "changed")
-        return f"{done}: {_summary(new.splitlines(), call.text(*_PATH_ARGUMENTS))}" if new else done
+        if not new:
+            return done
+        return f"{done}: {_summary(new.splitlines(), call.text(*_PATH_ARGUMENTS))}"
     if searched := call.text("pattern") or call.text("query"):
         return f"{one_line(searched, 60)!r}: {_search_hits(lines)}"
-    return _summary(lines, call.text(*_PATH_ARGUMENTS)) if lines else "empty"
+    if not lines:
+        return "empty"
+    return _summary(lines, call.text(*_PATH_ARGUMENTS))
 
 
 def _summary(lines: list[str], name: str) -> str:
@@ -619,7 +632,8 @@ def _fields_of(
 
     tier = tiers.get(make_id("command", finding.command)) if finding.command else None
     confidence = _REFUTED_CONFIDENCE if tier is Tier.GUESSED else finding.confidence
-    confidence = max(confidence, _VERIFIED_CONFIDENCE) if tier is Tier.VERIFIED else confidence
+    if tier is Tier.VERIFIED:
+        confidence = max(confidence, _VERIFIED_CONFIDENCE)
     return {
         "title": f"{finding.entity}: {finding.finding}"[:300],
         "entity": finding.entity,
@@ -680,7 +694,9 @@ def _symbol_named(graph: Graph, name: str) -> Symbol | None:
         for hit in hits
         if split_id(hit.id)[0] != "file" and f".{split_id(hit.id)[1]}".endswith(f".{name}")
     }
-    return symbols_by_id(graph.db, exact).get(next(iter(exact))) if len(exact) == 1 else None
+    if len(exact) != 1:
+        return None
+    return symbols_by_id(graph.db, exact).get(next(iter(exact)))
 
 
 def blob_of(ws: Workspace, path: str) -> str:
@@ -723,7 +739,9 @@ def stale_findings(ws: Workspace, records: Sequence[Record]) -> dict[str, str]:
 
 def _anchors(record: Record) -> Mapping[str, str]:
     anchors = record.values.get("anchors")
-    return anchors if isinstance(anchors, Mapping) else {}
+    if isinstance(anchors, Mapping):
+        return anchors
+    return {}
 
 
 def _symbol_digests(ws: Workspace, ids: Iterable[str]) -> dict[str, str]:
@@ -759,5 +777,7 @@ def stale_reason(anchors: Mapping[str, str], today: Mapping[str, str]) -> str:
     for anchor, digest in (symbols or anchors).items():
         if anchor in today and today[anchor] != digest:
             name = split_id(anchor)[1] if anchor.startswith("file:") else anchor
-            return f"{name} has changed since" if today[anchor] else f"{name} was removed"
+            if today[anchor]:
+                return f"{name} has changed since"
+            return f"{name} was removed"
     return ""

@@ -93,7 +93,9 @@ class Gate:
         least = self.record.number(f"{name}_threshold")
         if not self.demands(name):
             return ""
-        return f"{label} at least {least}{unit}" if least else f"{label} is checked"
+        if least:
+            return f"{label} at least {least}{unit}"
+        return f"{label} is checked"
 
     def check(self, shown: GateEvidence) -> list[Demand]:
         """Check its demands against what the receipts of a content show."""

@@ -175,7 +175,9 @@ class Session:
     @property
     def waiting(self) -> Question | None:
         """The current question; None once it is over."""
-        return self.questions[self.at] if not self.ended and self.at < len(self.questions) else None
+        if not self.ended and self.at < len(self.questions):
+            return self.questions[self.at]
+        return None
 
     def take_line(self, line: str) -> tuple[Session, list[SessionEvent]]:
         """Return the session after one line of a person, and what happened. A line after its end
@@ -194,9 +196,10 @@ class Session:
             return before, [_ask(before)]
         if word.casefold() in _SKIP:
             answered = any(key == question.key for key, _ in self.answers)
-            skipped = (
-                self.skipped if answered else tuple(dict.fromkeys((*self.skipped, question.key)))
-            )
+            if answered:
+                skipped = self.skipped
+            else:
+                skipped = tuple(dict.fromkeys((*self.skipped, question.key)))
             return _go_on(
                 replace(self, skipped=skipped), SessionEvent("skipped", question=question)
             )
@@ -629,7 +632,9 @@ def _effect_of(question: Question, before: str = "") -> _Effect | None:
 
 
 def _live_records(ws: Workspace, kind: str) -> list[Record]:
-    return live_records(ws, list_records(ws, RecordFilter((kind,)))) if kind in ws.kinds else []
+    if kind not in ws.kinds:
+        return []
+    return live_records(ws, list_records(ws, RecordFilter((kind,))))
 
 
 def _apply_changes(ws: Workspace, changes: _Changes, author: str) -> list[Record]:
@@ -685,11 +690,10 @@ def _review_changes(answer: str, gates: Sequence[Record]) -> _Changes:
     }
     changes: dict[str, dict[str, Any]] = {}
     for gate_record in (gate for gate in gates if gate.text("task_type") in types):
-        wanted = (
-            Gate(gate_record).demands("arch_review")
-            if size is None
-            else gate_record.number("complexity_to", 10) >= size
-        )
+        if size is None:
+            wanted = Gate(gate_record).demands("arch_review")
+        else:
+            wanted = gate_record.number("complexity_to", 10) >= size
         score = least if least is not None else gate_record.number("arch_review_threshold")
         changes[gate_record.id] = {"arch_review_required": wanted}
         if wanted and score:
@@ -740,7 +744,9 @@ def _turns_changes(answer: str, modes: Sequence[Record]) -> _Changes:
         for one in modes
         if one.number("max_turns") or "turn" in f"{one.text('mode')} {one.title}".casefold()
     ]
-    return {one.id: {"max_turns": most} for one in turning} if most else {}
+    if not most:
+        return {}
+    return {one.id: {"max_turns": most} for one in turning}
 
 
 _WORDS: Final = (
@@ -773,14 +779,18 @@ _LEAST: Final = re.compile(
 def _percent(text: str) -> int | None:
     percentage = next((int(a or b) for a, b in _LEAST.findall(text)), None)
     number = percentage if percentage is not None else _number(text)
-    return number if number is not None and 0 <= number <= 100 else None
+    if number is not None and 0 <= number <= 100:
+        return number
+    return None
 
 
 def _number(text: str) -> int | None:
     match = _NUMBER.search(text)
     if match is None:
         return None
-    return int(match[1]) if match[1] else _WORDS.index(match[2].lower())
+    if match[1]:
+        return int(match[1])
+    return _WORDS.index(match[2].lower())
 
 
 _EFFECTS: Final[Mapping[str, _Effect]] = {

@@ -49,7 +49,9 @@ class Progress:
     def percent(self) -> int:
         """completed / (completed + remaining), rounded down; 0 where there are no tasks."""
         total = len(self.completed) + len(self.remaining)
-        return 100 * len(self.completed) // total if total else 0
+        if not total:
+            return 0
+        return 100 * len(self.completed) // total
 
     def with_task(self, task: str, *, done: bool) -> Progress:
         """Return it with the task in one list and not in the other, in the spelling that is listed
@@ -59,10 +61,12 @@ class Progress:
         spelled = next(
             (one for one in (*self.completed, *self.remaining) if _key(one) == key), task.strip()
         )
-        target, source = (
-            (self.completed, self.remaining) if done else (self.remaining, self.completed)
-        )
-        target = target if key in map(_key, target) else (*target, spelled)
+        if done:
+            target, source = (self.completed, self.remaining)
+        else:
+            target, source = (self.remaining, self.completed)
+        if key not in map(_key, target):
+            target = (*target, spelled)
         source = tuple(one for one in source if _key(one) != key)
         completed, remaining = (target, source) if done else (source, target)
         return replace(self, completed=completed, remaining=remaining)
@@ -86,9 +90,9 @@ class Progress:
         return lines + [f"- done: {task}{self._reporter(task)}" for task in reported[:_MAX_TASKS]]
 
     def _reporter(self, task: str) -> str:
-        return (
-            f" (reported by agent {one_line(self.agents[task], 40)})" if task in self.agents else ""
-        )
+        if task not in self.agents:
+            return ""
+        return f" (reported by agent {one_line(self.agents[task], 40)})"
 
 
 def reported_progress(ws: Workspace, records: Sequence[Record]) -> dict[str, Progress]:
@@ -154,7 +158,8 @@ def link_task(
         "remaining": list(after.remaining) or None,
         "completed": list(after.completed) or None,
     }
-    raw |= {"sessions": list(sessions)} if sessions else {}
+    if sessions:
+        raw |= {"sessions": list(sessions)}
     from kl_hooks.records.write import (
         change_record,
     )  # here: before a compaction an agent's hook only reads
@@ -190,7 +195,8 @@ def add_turn(
     number = next_number(turns, feature, task)
     title = " ".join(f"{feature} {task} turn {number}".split())
     values = {**raw, "title": title, "feature_id": feature, "turn_number": number}
-    values |= {"task_id": task} if task else {}
+    if task:
+        values |= {"task_id": task}
     return create_record(
         ws, TURN, values, asked=next_id([one.id for one in turns], feature), by=author
     )

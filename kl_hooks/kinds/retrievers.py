@@ -167,20 +167,19 @@ def _path_in_repository(ws: Workspace, db: Database | None, text: str) -> str:
     # LIKE ignores case in ASCII, and `_` in a name is a wildcard (SQLite), so the end is compared
     # again
     paths = [path for (path,) in rows if path.endswith(f"/{name}")]
-    return paths[0] if len(paths) == 1 else ""
+    return "" if len(paths) != 1 else paths[0]
 
 
 def _symbols_named(db: Database, names: Sequence[str]) -> Iterator[Symbol]:
     by_last: dict[str, list[str]] = {}
     for name in names:
         by_last.setdefault(name.rpartition(".")[2], []).append(name)
-    candidates = (
-        select_symbols(
+    if by_last:
+        candidates = select_symbols(
             db, f"name IN ({placeholders(by_last)}) AND id NOT LIKE 'test:%'", list(by_last)
         )
-        if by_last
-        else []
-    )
+    else:
+        candidates = []
     for last, whole in by_last.items():
         symbols = [
             (one, plain)
@@ -291,20 +290,19 @@ def _candidates(
 def _candidate(ws: Workspace, record: Record) -> Candidate:
     if record.kind == "failure":
         return failure_candidate(ws, record)
-    return (
-        _objective_candidate(ws, record)
-        if record.kind == "objective"
-        else record_candidate(ws, record)
-    )
+    if record.kind == "objective":
+        return _objective_candidate(ws, record)
+    return record_candidate(ws, record)
 
 
 def _governed_symbols(db: Database, record: Record, anchor: str) -> Iterator[Candidate]:
     """The symbols that a record governs: those it names, and the top-level ones of the file it is
     anchored to. A finding or a memory governs nothing; it is about them.
     """
-    reason = (
-        f"governed by {record.id}" if record.many("governs") else f"{record.id} is about its file"
-    )
+    if record.many("governs"):
+        reason = f"governed by {record.id}"
+    else:
+        reason = f"{record.id} is about its file"
     nodes = [node for text in record.many("governs") if (node := _node_of(text))]
     symbol_by_id = symbols_by_id(db, [node for node in nodes if not node.startswith("file:")])
     symbols = [symbol_by_id[node] for node in nodes if node in symbol_by_id]
@@ -351,11 +349,12 @@ def _objectives(ws: Workspace) -> Iterator[Candidate]:
         )
         if number == 0:
             others = f"(+{len(active) - 1} more active) " if len(active) > 1 else ""
-            count = (
-                f"\n{len(active)} objectives are active; the newest {_MAX_OBJECTIVES} are shown"
-                if omitted > 0
-                else ""
-            )
+            if omitted > 0:
+                count = (
+                    f"\n{len(active)} objectives are active; the newest {_MAX_OBJECTIVES} are shown"
+                )
+            else:
+                count = ""
             line = candidate.summary.removeprefix(f"{record.id} ")  # the line above it names the ID
             candidate = replace(
                 candidate, pinned=True, text=candidate.text + count, summary=others + line

@@ -199,7 +199,9 @@ def _text(root: Path, name: str, remarks: list[str]) -> str | None:
         remarks.append(f"{name}: longer than {MAX_DOCUMENT_BYTES} bytes; omitted.")
         return None
     # a byte order mark, as editors on Windows write it, would hide the first heading
-    return data.decode("utf-8-sig", "replace") if data is not None else None
+    if data is None:
+        return None
+    return data.decode("utf-8-sig", "replace")
 
 
 def system_seeds(kinds: Mapping[str, Kind]) -> list[Seed]:
@@ -248,13 +250,17 @@ def document_type(path: str, text: str = "") -> str:
         return "adr"
     if feature_ids(leading_title(body)):
         return "feature-spec"
-    return "project-doc" if path in _DOCUMENTS or name in _DOCUMENTS else ""
+    if path in _DOCUMENTS or name in _DOCUMENTS:
+        return "project-doc"
+    return ""
 
 
 def _front_and_body(path: str, text: str) -> tuple[Mapping[str, Any], list[str]]:
     lines = split_lines(text)
     front = read_front_matter(path, lines)[0] if lines and lines[0].rstrip() == "---" else None
-    return (front.raw, lines[front.end + 1 :]) if front else ({}, lines)
+    if not front:
+        return ({}, lines)
+    return (front.raw, lines[front.end + 1 :])
 
 
 def type_of_file(name: str, file: Path) -> str:
@@ -290,7 +296,9 @@ def seeds_of_document(project: str, path: str, text: str, sort: str) -> list[See
     """
     if sort == "feature-spec":
         seed = feature_seed(project, path, text)
-        return [seed] if seed else []
+        if not seed:
+            return []
+        return [seed]
     return document_seeds(project, path, text, readme=True if sort == "project-overview" else None)
 
 
@@ -300,7 +308,8 @@ def document_seeds(project: str, name: str, text: str, *, readme: bool | None = 
     A README, and what is like one, gives its beginning and the sections whose heading is known;
     what is written for agents is seeded whole, as rules where the heading decides nothing else.
     """
-    text = _markdown_of(text) if name.lower().endswith(".rst") else text
+    if name.lower().endswith(".rst"):
+        text = _markdown_of(text)
     lines = split_lines(_without(_COMMENT, _without(_MANAGED, text)))
     if readme is None:
         readme = name.rpartition("/")[2].lower().startswith("readme")
@@ -433,11 +442,10 @@ def _cut(text: str, name: str) -> str:
     head = text[:MAX_SECTION_LENGTH]
     paragraphs = head.rfind("\n\n")
     # not at a paragraph that ends early: a long one after it would cost most of the text
-    head = (
-        head[:paragraphs]
-        if paragraphs > MAX_SECTION_LENGTH // 2
-        else head[: head.rfind("\n")] or head
-    )
+    if paragraphs > MAX_SECTION_LENGTH // 2:
+        head = head[:paragraphs]
+    else:
+        head = head[: head.rfind("\n")] or head
     # an odd number: the cut is inside a code block, which would swallow the note below and all that
     # follows
     fences = len(re.findall(r"(?m)^ {0,3}```", head))
@@ -530,8 +538,10 @@ def feature_seed(project: str, path: str, text: str) -> Seed | None:
     values |= fields_by_heading(body, _TEXTS, _LISTS)
     decisions = list(dict.fromkeys(_DECISION.findall(text)))
     status = str(keys.get("status") or "").strip().lower()
-    values |= {"key_decisions": decisions} if decisions else {}
-    values |= {"status": status} if status in _STATUS else {}
+    if decisions:
+        values |= {"key_decisions": decisions}
+    if status in _STATUS:
+        values |= {"status": status}
     return Seed("feature", f"{project}__{ids[0].lower()}", values, path, text, ids[0])
 
 
@@ -579,7 +589,9 @@ def read_pyproject(text: str) -> Mapping[str, Any]:
 def name_of(settings: Mapping[str, Any]) -> str:
     """Return the name of the project; empty where the file gives none."""
     name = _table(settings, "project").get("name") or _table(settings, "tool", "poetry").get("name")
-    return name if isinstance(name, str) else ""
+    if isinstance(name, str):
+        return name
+    return ""
 
 
 def pyproject_seeds(project: str, settings: Mapping[str, Any]) -> list[Seed]:
@@ -611,11 +623,10 @@ def pyproject_seeds(project: str, settings: Mapping[str, Any]) -> list[Seed]:
 def _stack(settings: Mapping[str, Any]) -> list[str]:
     project = _table(settings, "project")
     poetry = _table(settings, "tool", "poetry")
-    lines = (
-        [f"- Python {one_line(str(project['requires-python']), 60)}"]
-        if project.get("requires-python")
-        else []
-    )
+    if project.get("requires-python"):
+        lines = [f"- Python {one_line(str(project['requires-python']), 60)}"]
+    else:
+        lines = []
     needs = [
         *_texts(project.get("dependencies")),
         *(n for n in _table(poetry, "dependencies") if n != "python"),
@@ -631,9 +642,12 @@ def _stack(settings: Mapping[str, Any]) -> list[str]:
         if _texts(requirements):
             lines.append(f"- with `{one_line(str(group), 60)}`: {_joined(_texts(requirements))}")
     backend = _table(settings, "build-system").get("build-backend")
-    lines += [f"- built by {one_line(backend, 60)}"] if isinstance(backend, str) else []
+    if isinstance(backend, str):
+        lines += [f"- built by {one_line(backend, 60)}"]
     tools = [name for name in _TOOLS if name in _table(settings, "tool")]
-    return [*lines, f"- configured here: {', '.join(tools)}"] if tools else lines
+    if not tools:
+        return lines
+    return [*lines, f"- configured here: {', '.join(tools)}"]
 
 
 def _commands(settings: Mapping[str, Any]) -> list[str]:
@@ -659,7 +673,9 @@ def _table(settings: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
 
 
 def _texts(value: Any) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    return [one for one in value if isinstance(one, str)]
 
 
 def _joined(needs: Iterable[str]) -> str:

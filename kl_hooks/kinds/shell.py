@@ -39,7 +39,9 @@ class Command(NamedTuple):
     @property
     def name(self) -> str:
         """Its first word, without folders; empty where there is none."""
-        return PurePosixPath(self.words[0]).name if self.words else ""
+        if not self.words:
+            return ""
+        return PurePosixPath(self.words[0]).name
 
     @property
     def verb(self) -> str:
@@ -114,4 +116,6 @@ def _shell_script(words: Sequence[str]) -> str:
         (i for i, word in enumerate(words[1:-1], 1) if word.startswith("-") and word.endswith("c")),
         None,
     )
-    return words[option_position + 1] if option_position else ""
+    if not option_position:
+        return ""
+    return words[option_position + 1]

@@ -481,11 +481,9 @@ def _items(reader: NodeReader, root: Node | None) -> tuple[Node, ...]:
     if isinstance(root, MapNode):
         for key, value in root.entries:
             if snake_case(key.value) in _LISTS:
-                return (
-                    _named(value)
-                    if isinstance(value, MapNode)
-                    else reader.items(value, f'"{key.value}"')
-                )
+                if isinstance(value, MapNode):
+                    return _named(value)
+                return reader.items(value, f'"{key.value}"')
         reader.report(
             root, 'neither "agents" nor "tasks" is there.', "List the tasks under one of them."
         )
@@ -518,7 +516,9 @@ def _work(reader: NodeReader, node: Node) -> Work | None:
     if name is None:
         reader.report(node, 'an entry without "name".')
     requires, produces = (_tokens(reader, node_of_key, keys) for keys in (_REQUIRES, _PRODUCES))
-    return Work(text.strip(), requires, produces, node.line) if text else None
+    if not text:
+        return None
+    return Work(text.strip(), requires, produces, node.line)
 
 
 def _tokens(

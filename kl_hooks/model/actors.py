@@ -41,4 +41,6 @@ _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a
 def trace_id(environ: Mapping[str, str]) -> str:
     """Return the caller's trace ID (W3C `TRACEPARENT`), if there is one."""
     match = _TRACEPARENT.fullmatch(environ.get("TRACEPARENT", ""))
-    return match[1] if match else ""
+    if not match:
+        return ""
+    return match[1]

@@ -111,11 +111,9 @@ def tier(observations: Iterable[Observation], rule: str = "independent") -> Tier
         return Tier.VERIFIED
     if hard or any(o.kind in ("ADR", "RepositoryMemory", "EvidenceGraph") for o in distinct):
         return Tier.INFERRED
-    return (
-        Tier.ASSUMED
-        if any(o.asserted or o.kind == "AgentAssertion" for o in distinct)
-        else Tier.GUESSED
-    )
+    if any(o.asserted or o.kind == "AgentAssertion" for o in distinct):
+        return Tier.ASSUMED
+    return Tier.GUESSED
 
 
 OLDER_TREE: Final = "older tree"
@@ -133,7 +131,9 @@ def tier_words(tier: str, freshness: str) -> list[str]:
     """
     if freshness == REFUTED:
         return [REFUTED]
-    return [f"stale: {tier} on an older tree"] if freshness == OLDER_TREE else [tier, freshness]
+    if freshness == OLDER_TREE:
+        return [f"stale: {tier} on an older tree"]
+    return [tier, freshness]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,9 @@ class Anchor(NamedTuple):
     def name(self) -> str:
         """`f in src/a.py`, or the path."""
         own = self.symbol.partition(":")[2].removeprefix("_").removeprefix(".")
-        return f"{own} in {self.path}" if own else self.path
+        if own:
+            return f"{own} in {self.path}"
+        return self.path
 
 
 class TestPart(NamedTuple):
@@ -244,12 +246,16 @@ class Claim:
     @property
     def since(self) -> str:
         """When somebody last stated it; ISO time."""
-        return self.confirmed.at if self.confirmed else self.made_at
+        if self.confirmed:
+            return self.confirmed.at
+        return self.made_at
 
     @property
     def last_author(self) -> str:
         """Who stated it last."""
-        return self.confirmed.author if self.confirmed else self.author
+        if self.confirmed:
+            return self.confirmed.author
+        return self.author
 
     @property
     def is_of_agent(self) -> bool:

@@ -126,7 +126,9 @@ def quality(structure: float, uses: int, rating: float | None, days: float) -> f
 
 def idle_periods(last: int, now: int) -> int:
     """Return the whole periods of 30 days since something was used last; 0 where it never was."""
-    return max(now - last, 0) // _IDLE_PERIOD if last else 0
+    if not last:
+        return 0
+    return max(now - last, 0) // _IDLE_PERIOD
 
 
 def idle_score(score: float, periods: int) -> float:

@@ -195,7 +195,9 @@ class Kind:
         """The field for the day on which a record got this status; empty where it has none."""
         name = STATUS_DATES.get(status, "")
         has_field = any(field.name == name and field.type == "date" for field in self.fields)
-        return name if has_field else ""
+        if has_field:
+            return name
+        return ""
 
     def has_id(self, text: str) -> bool:
         """True if a record of this kind can have this ID."""

@@ -35,7 +35,9 @@ def worst_outcome(outcomes: Iterable[str]) -> str:
 
 def counted_outcome(number: int, outcome: str) -> str:
     """`2 failed`, `1 error`, `2 errors`."""
-    return counted(number, outcome) if outcome == "error" else f"{number} {outcome}"
+    if outcome == "error":
+        return counted(number, outcome)
+    return f"{number} {outcome}"
 
 
 def run_outcome(result: Mapping[str, Any]) -> str:
@@ -48,7 +50,9 @@ def run_outcome(result: Mapping[str, Any]) -> str:
     ending = result.get("how")
     if result.get("complete") or ending in ("finished", "no-tests"):
         return str(result.get("verdict") or "unknown")
-    return "incomplete" if ending in ("killed", None) else str(ending)
+    if ending in ("killed", None):
+        return "incomplete"
+    return str(ending)
 
 
 EVIDENCE_CLASSES: Final = (

@@ -42,7 +42,9 @@ class Record:
     def text(self, name: str) -> str:
         """The value of a field that holds text; empty where there is none. Lists: one a line."""
         value = self.values.get(name, "")
-        return "\n".join(value) if isinstance(value, tuple) else str(value)
+        if isinstance(value, tuple):
+            return "\n".join(value)
+        return str(value)
 
     @property
     def prose(self) -> str:
@@ -67,7 +69,9 @@ class Record:
     def number(self, name: str, default: int = 0) -> int:
         """The value of a field that holds a number."""
         value = self.values.get(name, default)
-        return value if isinstance(value, int) else default
+        if isinstance(value, int):
+            return value
+        return default
 
     @property
     def title(self) -> str:
@@ -108,4 +112,6 @@ def untitled_path(path: str, identifier: str) -> str:
     """
     folder, name = posixpath.split(path)
     is_named_by_kl = name.partition(".")[0].startswith(identifier)
-    return f"{folder}/{identifier}" if identifier and is_named_by_kl else ""
+    if identifier and is_named_by_kl:
+        return f"{folder}/{identifier}"
+    return ""

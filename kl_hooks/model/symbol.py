@@ -97,24 +97,32 @@ def path_of(node: str) -> str:
     prefix, name = split_id(node)
     if prefix == "test":
         return TestName(name).path
-    return name.partition("#")[0] if prefix == "file" else ""
+    if prefix != "file":
+        return ""
+    return name.partition("#")[0]
 
 
 def split_id(identifier: str) -> tuple[str, str]:
     """The prefix and the name; the prefix of a record id (`ADR-0007`) or of plain text is empty."""
     prefix, colon, name = identifier.partition(":")
-    return (prefix, name) if colon and prefix in ID_PREFIXES else ("", identifier)
+    if colon and prefix in ID_PREFIXES:
+        return (prefix, name)
+    return ("", identifier)
 
 
 def full_record_id(name: str) -> str:
     """`adr-7` → `ADR-0007`; any other text as it is."""
     match = _SHORT_ID.fullmatch(name)
-    return f"{match[1].upper()}-{int(match[2]):04}" if match else name
+    if not match:
+        return name
+    return f"{match[1].upper()}-{int(match[2]):04}"
 
 
 def record_node(record_id: str) -> str:
     """Return the ID of a record in the graph: `ADR-0007` → `adr:ADR-0007`; others are their own."""
-    return f"adr:{record_id}" if record_id.startswith("ADR-") else record_id
+    if not record_id.startswith("ADR-"):
+        return record_id
+    return f"adr:{record_id}"
 
 
 def is_hex(text: str) -> bool:
@@ -124,7 +132,9 @@ def is_hex(text: str) -> bool:
 
 def language_of(path: str) -> str:
     """Return the language whose syntax decides what of a file is code: `python`, or empty."""
-    return "python" if path.endswith((".py", ".pyi")) else ""
+    if path.endswith((".py", ".pyi")):
+        return "python"
+    return ""
 
 
 def is_test_path(path: str) -> bool:

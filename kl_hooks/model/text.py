@@ -58,7 +58,9 @@ def brief(text: str, limit: int = 1000) -> str:
 def one_line(text: str, limit: int = 200) -> str:
     """The safe text on one line, at most `limit` characters, `…` where it was cut."""
     line = " ".join(safe_text(text).split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    if len(line) <= limit:
+        return line
+    return line[: limit - 1] + "…"
 
 
 def name_list(names: Sequence[str], most: int, total: int | None = None) -> str:
@@ -189,7 +191,9 @@ def replace_spans(text: str, spans: list[tuple[int, int]], mark: str) -> str:
         if start >= copied:
             parts += [text[copied:start], mark]
             copied = end
-    return "".join([*parts, text[copied:]]) if parts else text
+    if not parts:
+        return text
+    return "".join([*parts, text[copied:]])
 
 
 def suggest_spelling(word: str, words: Collection[str]) -> str:
@@ -198,4 +202,6 @@ def suggest_spelling(word: str, words: Collection[str]) -> str:
 
     # difflib takes the square of the length in the worst case, and the word comes from a file
     close = get_close_matches(word[:80], sorted(words), n=1, cutoff=0.6)
-    return f'Did you mean "{close[0]}"?' if close else ""
+    if not close:
+        return ""
+    return f'Did you mean "{close[0]}"?'

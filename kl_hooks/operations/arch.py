@@ -169,7 +169,9 @@ def _explain(ws: Workspace, request: ExplainRequest, _access: Access) -> Explana
 
 
 def _explanation_to_dict(explanation: Explanation) -> dict[str, Any]:
-    return explanation.explained.to_dict() if explanation.explained else {"kind": None}
+    if explanation.explained:
+        return explanation.explained.to_dict()
+    return {"kind": None}
 
 
 EXPLAIN: Final = _operation(

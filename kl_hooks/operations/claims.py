@@ -64,7 +64,9 @@ def _add(ws: Workspace, request: AddRequest, _access: Access) -> Written:
 
 
 def _written_to_dict(written: Written) -> dict[str, Any]:
-    return claim_to_dict(written.claims[0]) if written.claims else {"id": written.id}
+    if written.claims:
+        return claim_to_dict(written.claims[0])
+    return {"id": written.id}
 
 
 ADD: Final = Operation(

@@ -109,7 +109,9 @@ def _at(ws: Workspace, now: str) -> Workspace:
     from kl_hooks.clock import FixedClock, micros
 
     try:
-        return replace(ws, clock=FixedClock(micros(now))) if now else ws
+        if not now:
+            return ws
+        return replace(ws, clock=FixedClock(micros(now)))
     except ValueError:
         raise UsageProblem(
             f"{now!r} is not a time.", place="--now", hint="Try: 2027-01-31T12:00:00Z"

@@ -362,7 +362,9 @@ def _interpreter(script: Path) -> str | None:
     words = first.removeprefix("#!").split() if first.startswith("#!") else []
     if words and words[0].endswith("/env"):
         words = words[1:]
-    return shutil.which(words[0]) if words and "python" in words[0] else None
+    if words and "python" in words[0]:
+        return shutil.which(words[0])
+    return None
 
 
 def _state_facts(ws: Workspace) -> _Facts:
@@ -406,7 +408,9 @@ def _no_folder(path: Path) -> _Facts:
 def _file_type(path: Path) -> str:
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
-        return "a link" if path.exists() else "a link that leads nowhere"
+        if path.exists():
+            return "a link"
+        return "a link that leads nowhere"
     if stat.S_ISDIR(mode):
         return "a folder"
     if stat.S_ISREG(mode):
@@ -484,16 +488,14 @@ def _receipt_facts(ws: Workspace) -> _Facts:
         yield "wrong", str(problem), problem.hint
         return
     for one in lost:
-        state = (
-            "is empty (0 bytes)"
-            if database.exists() and not has_content(database)
-            else "was deleted"
-        )
-        why = (
-            f"{database} {state}: "
-            if one.had and not ws.store.address and not has_content(database)
-            else ""
-        )
+        if database.exists() and not has_content(database):
+            state = "is empty (0 bytes)"
+        else:
+            state = "was deleted"
+        if one.had and not ws.store.address and not has_content(database):
+            why = f"{database} {state}: "
+        else:
+            why = ""
         yield (
             "wrong",
             f"{why}{one}.",
@@ -530,7 +532,9 @@ def _refusal_words(folder: Path, refusal: Refusal) -> str:
 
 
 def _fix_of(refusal: Refusal, other_place: str) -> str:
-    return f"{refusal.cause.fix}, or: {other_place}" if refusal.cause.fix else other_place
+    if not refusal.cause.fix:
+        return other_place
+    return f"{refusal.cause.fix}, or: {other_place}"
 
 
 def _folder_facts(ws: Workspace) -> _Facts:

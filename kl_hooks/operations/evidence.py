@@ -286,7 +286,8 @@ def _verify(ws: Workspace, request: VerifyRequest, _access: Access) -> CheckedEv
         unused = db is None or chain_head(db)[0] == 0
     with evidence_store(ws, notes) as db:
         # what opening it imported are the first receipts of all: the mark was written with them
-        marks = read_marks(ws) if unused and marks.first is None else marks
+        if unused and marks.first is None:
+            marks = read_marks(ws)
         done = audit(db, marks)
     return CheckedEvidence(done, tuple(accepted(ws)), None, tuple(notes))
 
@@ -502,7 +503,9 @@ def _export(ws: Workspace, request: ExportRequest, access: Access) -> Export:
 
 
 def _omitted(noun: str, number: int, reason: str) -> list[str]:
-    return [f"{counted(number, noun)} omitted: {reason}."] if number else []
+    if not number:
+        return []
+    return [f"{counted(number, noun)} omitted: {reason}."]
 
 
 EXPORT: Final = Operation(

@@ -227,7 +227,9 @@ class Uses(NamedTuple):
     @property
     def shown_uncalled(self) -> tuple[Link, ...]:
         """The same of uses that call nothing."""
-        return self.uncalled if self.is_complete else first_places(self.uncalled)
+        if self.is_complete:
+            return self.uncalled
+        return first_places(self.uncalled)
 
 
 def first_places(places: Sequence[_Place]) -> tuple[_Place, ...]:
@@ -274,7 +276,9 @@ class Places(NamedTuple):
     @property
     def shown(self) -> tuple[Site, ...]:
         """The first of them, or all."""
-        return self.sites if self.is_complete else first_places(self.sites)
+        if self.is_complete:
+            return self.sites
+        return first_places(self.sites)
 
 
 class DependentsRequest(NamedTuple):
@@ -535,12 +539,15 @@ def _layer(ws: Workspace, path: str) -> str:
 
     try:
         text = read_small(ws.root / MANIFEST, within=ws.root)
-        layer = (
-            layer_lookup(read_manifest(MANIFEST, text).layers)(path) if text is not None else None
-        )
+        if text is not None:
+            layer = layer_lookup(read_manifest(MANIFEST, text).layers)(path)
+        else:
+            layer = None
     except KlError:  # `kl arch check` reports what is wrong with it
         return ""
-    return layer.name if layer is not None else ""
+    if layer is None:
+        return ""
+    return layer.name
 
 
 def _runtime_import_to_dict(seen: RuntimeImport) -> dict[str, Any]:

@@ -222,7 +222,8 @@ def _add(ws: Workspace, request: AddRequest, access: Access) -> Seeding:
     notes: list[str] = []
     for file in (file for file in files if types[file] != _DECISION):
         of_file, remark = seeds_of_file(ws.root, names[file], file, types[file])
-        notes += [remark] if remark else []
+        if remark:
+            notes += [remark]
         for seed in of_file:
             seeds.setdefault(seed.key, seed)  # of seeds with one key the first counts
     plan: Callable[..., list[Step]] = plan_seeding
@@ -292,7 +293,9 @@ def _name_from_root(ws: Workspace, file: Path) -> str:
     """The path from the root, or the name alone of a file outside."""
     target = file.resolve()
     is_inside = target.is_relative_to(ws.root)
-    return target.relative_to(ws.root).as_posix() if is_inside else file.name
+    if is_inside:
+        return target.relative_to(ws.root).as_posix()
+    return file.name
 
 
 ADD: Final = Operation(

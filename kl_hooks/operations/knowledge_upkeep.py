@@ -31,7 +31,9 @@ _EVERYTHING: Final = RecordFilter(archived=True, expired=True)
 
 def without_denied(access: Access) -> Callable[[Sequence[Record]], Sequence[Record]]:
     """Return the function that selects, of records, those that are counted for whoever asks."""
-    return list if access.shows_all else access.without_denied
+    if access.shows_all:
+        return list
+    return access.without_denied
 
 
 class CheckRequest(NamedTuple):
@@ -54,7 +56,9 @@ class KnowledgeCheck(NamedTuple):
         """Of a command that checks."""
         if self.result.unread:
             return USAGE_ERROR
-        return FINDINGS if self.result.findings else CLEAN
+        if self.result.findings:
+            return FINDINGS
+        return CLEAN
 
 
 def _check(ws: Workspace, request: CheckRequest, _access: Access) -> KnowledgeCheck:

@@ -184,7 +184,9 @@ def _add(ws: Workspace, request: AddRequest, access: Access) -> Changed:
 
 
 def _days(ttl_days: int) -> int | None:
-    return ttl_days if ttl_days != _UNSET else None
+    if ttl_days != _UNSET:
+        return ttl_days
+    return None
 
 
 ADD: Final = Operation(
@@ -208,7 +210,8 @@ def _edit(ws: Workspace, request: EditRequest, access: Access) -> Changed:
     from kl_hooks.kinds.memory.add import revise
 
     values = _given(request, (*_DESCRIBED, "pattern", "tags"))
-    values |= {"standing": request.verification} if request.verification else {}
+    if request.verification:
+        values |= {"standing": request.verification}
     values |= dict.fromkeys(request.clear)
     record = revise(ws, _memory(ws, request.id), values, _days(request.ttl_days))
     return _changed(ws, record, access)
@@ -485,7 +488,9 @@ class Injected(NamedTuple):
     def notes(self) -> tuple[str, ...]:
         """Why it is not counted."""
         trouble = self.section.trouble
-        return (f"not counted: {trouble}",) if trouble else ()
+        if not trouble:
+            return ()
+        return (f"not counted: {trouble}",)
 
 
 def _inject(ws: Workspace, request: InjectRequest, access: Access) -> Injected:

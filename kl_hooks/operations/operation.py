@@ -107,7 +107,9 @@ def perform(ws: Workspace, operation: Operation, request: Any, access: Access) -
     shown = visible_result(access, operation.run(ws, request, access), asked)
     shown = _without_quarantined_titles(ws, shown)
     # a person reviews what is quarantined
-    return replaced(shown, _is_listing, partial(_unread, ws)) if access.is_agent else shown
+    if not access.is_agent:
+        return shown
+    return replaced(shown, _is_listing, partial(_unread, ws))
 
 
 def visible_result(access: Access, result: Any, asked: str = "") -> Any:

@@ -85,7 +85,9 @@ def _definition(ws: Workspace, name: str) -> str | None:
 
     with open_graph(ws) as graph:
         symbol = reexported_symbol(graph, split_id(name)[1])
-    return symbol.id if symbol else None
+    if not symbol:
+        return None
+    return symbol.id
 
 
 def _tests_to_dict(executing_tests: ExecutingTests) -> dict[str, Any]:

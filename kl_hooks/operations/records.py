@@ -201,7 +201,9 @@ def _first(records: list[Record], limit: int, access: Access) -> list[Record]:
     """Return the records that a list needs: under a policy all, for those that are hidden are not
     counted.
     """
-    return records[:limit] if access.shows_all else records
+    if not access.shows_all:
+        return records
+    return records[:limit]
 
 
 def _of_topic(kind: Kind, records: list[Record], topic: str) -> list[Record]:

@@ -266,7 +266,9 @@ def cell(value: Any) -> str:
     """A value of a row, as people read it."""
     if isinstance(value, Mapping):
         return ", ".join(f"{number} {name}" for name, number in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value)
 
 
 def _write(ws: Workspace, name: str, registries: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:

@@ -210,7 +210,8 @@ def _list(ws: Workspace, request: ListRequest, _access: Access) -> SkillList:
     statuses = (request.status,) if request.status else SKILL.live
     records = list_records(ws, RecordFilter(("skill",), statuses))
     # what nobody accepted is listed where its status is asked for, and never as something to follow
-    records = records if request.status else live_records(ws, records)
+    if not request.status:
+        records = live_records(ws, records)
     listed = (record for record in records if request.category in ("", record.text("category")))
     return SkillList(Listing(tuple(listed), request.limit))
 

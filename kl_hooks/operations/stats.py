@@ -32,7 +32,9 @@ class Counts(NamedTuple):
 
 
 def _since(ws: Workspace, days: int | None) -> str:
-    return iso(ws.clock.now() - days * DAY) if days else ""
+    if not days:
+        return ""
+    return iso(ws.clock.now() - days * DAY)
 
 
 class PackagesRequest(NamedTuple):

@@ -38,7 +38,9 @@ _KEY: Final = Parameter("The key.", argument="KEY")
 
 def value_of(text: str, is_text: bool) -> Any:
     """Return the value that was typed: JSON where it is some, else text."""
-    return text if is_text else parsed(text)
+    if is_text:
+        return text
+    return parsed(text)
 
 
 def writer(ws: Workspace, author: str, session: str = "") -> Caller:
@@ -81,7 +83,9 @@ def entry_to_dict(entry: Entry, *, has_value: bool = True) -> dict[str, Any]:
 
 def _notes(memory: Memory) -> tuple[str, ...]:
     """Why working memory does less than was asked for."""
-    return (memory.working.note,) if memory.working.note else ()
+    if not memory.working.note:
+        return ()
+    return (memory.working.note,)
 
 
 def _with_note(plain: dict[str, Any], note: str) -> dict[str, Any]:

@@ -164,7 +164,9 @@ class VerifyRequest(NamedTuple):
     @property
     def signed_by(self) -> str:
         """`ci`, or empty for any."""
-        return "" if self.origin == "any" else self.origin
+        if self.origin == "any":
+            return ""
+        return self.origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +208,9 @@ class _Judgment:
     @property
     def needed(self) -> str:
         """What a content needs for the tier, in words."""
-        return _BY_CI if self.origin and self.tier is Tier.VERIFIED else NEEDED[self.tier]
+        if self.origin and self.tier is Tier.VERIFIED:
+            return _BY_CI
+        return NEEDED[self.tier]
 
     @property
     def tier(self) -> Tier:
@@ -221,7 +225,9 @@ class _Judgment:
         if not self.accepted:
             return "not proven"
         # by changed symbols alone: each was executed by a test with a valid result
-        return PROVEN if self.proof.tier < Tier.INFERRED else self.proof.state
+        if self.proof.tier < Tier.INFERRED:
+            return PROVEN
+        return self.proof.state
 
     @property
     def accepted(self) -> bool:
@@ -252,7 +258,9 @@ class _Judgment:
         if self.accepted or self.proof.failed or self.proof.gaps:
             return ""
         tests = [test for state in self.states if state.state != PROVEN for test in state.tests]
-        return pytest_command(tests) if self.required == PROVEN and tests else self.proof.command
+        if self.required == PROVEN and tests:
+            return pytest_command(tests)
+        return self.proof.command
 
     @property
     def exit_code(self) -> int:
@@ -265,7 +273,9 @@ class _Judgment:
 
 
 def _tier_of(required: str) -> Tier:
-    return Tier.INFERRED if required in (PROVEN, RAN) else Tier[required.upper()]
+    if required in (PROVEN, RAN):
+        return Tier.INFERRED
+    return Tier[required.upper()]
 
 
 def _is_met(demand: Demanded, proof: Proof) -> bool:
@@ -419,10 +429,14 @@ def _exit_code(judgment: _Judgment, check: GateCheck | None, *, is_strict: bool)
     if judgment.evidence.unread:
         return ENVIRONMENT_ERROR
     if check is None:
-        return CLEAN if judgment.accepted else FINDINGS
+        if judgment.accepted:
+            return CLEAN
+        return FINDINGS
     is_unmet = any(demand.met is False for demand in check.demands)
     has_failed = judgment.proof.gaps or is_unmet or (is_strict and check.unchecked)
-    return FINDINGS if has_failed else CLEAN
+    if has_failed:
+        return FINDINGS
+    return CLEAN
 
 
 def _unchecked_note(check: GateCheck, *, is_strict: bool) -> Iterator[str]:
@@ -471,9 +485,10 @@ def _judged(ws: Workspace, asked: VerifyRequest, notes: list[str]) -> _Judgment:
 
     assert ws.repo is not None
     trusted = resolve_commit(ws.repo, asked.trust_ref) if asked.trust_ref else ""
-    pushed_from = (
-        _known_commit(ws.repo, ws.environ.get("PRE_COMMIT_FROM_REF", "")) if asked.rev else ""
-    )
+    if asked.rev:
+        pushed_from = _known_commit(ws.repo, ws.environ.get("PRE_COMMIT_FROM_REF", ""))
+    else:
+        pushed_from = ""
     if asked.staged or asked.changed:
         content = content_of(ws, staged=asked.staged, changed=asked.changed)
         trees, committed = content.trees, content.other is not None
@@ -499,11 +514,10 @@ def _judged(ws: Workspace, asked: VerifyRequest, notes: list[str]) -> _Judgment:
             transfer=asked.require != RAN,
         )
         at = content.other if committed and not asked.staged else None
-        near = (
-            nearest(ws, evidence, trees, at)
-            if proof.tier is Tier.GUESSED and not asked.staged
-            else None
-        )
+        if proof.tier is Tier.GUESSED and not asked.staged:
+            near = nearest(ws, evidence, trees, at)
+        else:
+            near = None
         demanded = tuple(_demands(ws, asked, content, evidence)) if not proof.gaps else ()
         unknown = proof.tier is Tier.GUESSED and bool(proof.not_compared)
     fetch = completing_fetch(ws.repo) if unknown else ""

@@ -54,7 +54,9 @@ def visible(access: Access, result: Any, asked: str) -> Any:
     UsageProblem, which names what was asked for, where that is denied. TypeError for a type that is not known.
     """
     shown = _Decision(access, access.effects(_nodes(result))).value(result)
-    return refuse(asked) if shown is _DENIED else shown
+    if shown is not _DENIED:
+        return shown
+    return refuse(asked)
 
 
 def _nodes(result: Any) -> Iterator[str]:
@@ -124,33 +126,45 @@ class _Decision:
                 name: part if isinstance(part, Record | Written) else _without_texts(part)
                 for name, part in shown.items()
             }
-        return value if shown == parts else with_parts(value, shown)
+        if shown == parts:
+            return value
+        return with_parts(value, shown)
 
     def text(self, text: str) -> str:
         return self._access.text(text)
 
     def node(self, node: NodeId) -> Any:
         is_denied = self._effect(node) == "deny" or self._access.denies_name(node)
-        return _DENIED if is_denied else node
+        if is_denied:
+            return _DENIED
+        return node
 
     def sentence(self, sentence: NodeText) -> str:
         """What is hidden may still be a reason for which nothing is certain."""
         withheld = ("deny", "redact") if sentence.is_quotation else ("deny",)
-        return WITHHELD if self._effect(sentence.node) in withheld else sentence
+        if self._effect(sentence.node) in withheld:
+            return WITHHELD
+        return sentence
 
     def test(self, test: TestName) -> Any:
         effect = self._effect(f"test:{test}", test.path)
-        return _DENIED if effect == "deny" else test
+        if effect == "deny":
+            return _DENIED
+        return test
 
     def path(self, path: FilePath) -> str:
-        return path if self._effect_on_file(path) != "deny" else WITHHELD
+        if self._effect_on_file(path) != "deny":
+            return path
+        return WITHHELD
 
     def symbol(self, symbol: Symbol) -> Any:
         effect, rule = self._decided(symbol.id, symbol.path)
         if effect == "redact":
             place, signature = _place(symbol.path, symbol.id), redacted_title(rule)
             return Symbol(symbol.id, place, symbol.line, symbol.end_line, signature, "", "")
-        return symbol if effect == "allow" else _DENIED
+        if effect == "allow":
+            return symbol
+        return _DENIED
 
     def link(self, link: Link) -> Any:
         effects = {self._effect(end) for end in (link.source, link.target)}
@@ -168,21 +182,25 @@ class _Decision:
         if effect == "redact":
             place = _place(found.path, found.id)
             return replace(found, path=place, signature=redacted_title(rule))
-        return (
-            replace(found, signature=self.text(found.signature)) if effect == "allow" else _DENIED
-        )
+        if effect != "allow":
+            return _DENIED
+        return replace(found, signature=self.text(found.signature))
 
     def problem(self, problem: Problem) -> Any:
         effect = self._effect(f"file:{problem.path}")
         if effect == "redact":
             return problem._replace(message="", hint="")
-        return problem if effect == "allow" else _DENIED
+        if effect == "allow":
+            return problem
+        return _DENIED
 
     def page(self, page: Page) -> Any:
         effect, rule = self._decided(page.node, page.path, "page")
         if effect == "redact":
             return replace(page, path=_place(page.path, page.node), title=redacted_title(rule))
-        return page if effect == "allow" else _DENIED
+        if effect == "allow":
+            return page
+        return _DENIED
 
     def page_link(self, link: PageLink) -> Any:
         effect, rule = self._decided(link.node)
@@ -291,7 +309,9 @@ class _Decision:
 
     def file_change(self, change: FileChange) -> Any:
         """The difference is text of the file."""
-        return change if self._effect_on_file(change.path) == "allow" else _DENIED
+        if self._effect_on_file(change.path) == "allow":
+            return change
+        return _DENIED
 
     def record(self, record: Record) -> Any:
         return next(iter(self._access.records([record])), _DENIED)
@@ -306,7 +326,9 @@ class _Decision:
         return change._replace(today=self.value(change.today), notes=self.value(change.notes))
 
     def claim(self, claim: Claim) -> Any:
-        return claim if self._access.shows_claim(claim) else _DENIED
+        if self._access.shows_claim(claim):
+            return claim
+        return _DENIED
 
     def _effect(self, node: str, path: str = "") -> str:
         return self._decided(node, path)[0]
@@ -316,7 +338,9 @@ class _Decision:
         if node in self._effects:
             return self._effects[node]
         path = path or path_of(node)
-        return self._access.effect_on_place(node, path, kind) if path else ("allow", "")
+        if not path:
+            return ("allow", "")
+        return self._access.effect_on_place(node, path, kind)
 
 
 def _is_redacted(part: Any, shown: Any) -> bool:
@@ -341,13 +365,17 @@ def _is_text_or_list(part: Any) -> bool:
 def _emptied(part: Any) -> Any:
     if isinstance(part, FilePath | TestName | NodeId):
         return part
-    return "" if isinstance(part, str) else type(part)()
+    if isinstance(part, str):
+        return ""
+    return type(part)()
 
 
 def _place(path: str, node: str) -> str:
     """A path without the title of a record, after which its file is named."""
     name = node.rpartition(":")[2]
-    return untitled_path(path, name) if RECORD_ID.fullmatch(name) else path
+    if not RECORD_ID.fullmatch(name):
+        return path
+    return untitled_path(path, name)
 
 
 _BY_TYPE: Final[dict[type, Callable[[_Decision, Any], Any]]] = {

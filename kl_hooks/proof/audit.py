@@ -123,7 +123,9 @@ class Disagreement:
         """
         if any(outcome.startswith("passed") for outcome in self.again):
             return FLAKY
-        return COUNTED if self.is_whole or self.again else UNCONFIRMED
+        if self.is_whole or self.again:
+            return COUNTED
+        return UNCONFIRMED
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -172,7 +174,9 @@ class Audit:
     @property
     def interval(self) -> tuple[float, float]:
         """The bounds of the share of wrong ones, 95 %."""
-        return wilson_interval(self.wrong, self.checked) if self.checked else (0.0, 1.0)
+        if not self.checked:
+            return (0.0, 1.0)
+        return wilson_interval(self.wrong, self.checked)
 
 
 def audit(ws: Workspace, snapshot: Snapshot, limit: int, failed_only: bool = False) -> Audit:

@@ -52,7 +52,9 @@ class DiskFiles:
             return ()
         if prefix == "file" and not name.endswith(".py"):
             blob = self.blob(name)
-            return (Anchor(name, "", blob),) if blob else ()
+            if not blob:
+                return ()
+            return (Anchor(name, "", blob),)
         anchors: dict[tuple[str, str], Anchor] = {}
         files: dict[str, FileSymbols] = {}
         for identifier in (about, *_NAMES_IN_TEXT.findall(text)):
@@ -71,7 +73,9 @@ class DiskFiles:
                         (path, local): Anchor(path, local, hashes[local]) for local in symbols
                     }
                     break
-        return tuple(anchors.values()) if len(anchors) <= _MOST else ()
+        if len(anchors) <= _MOST:
+            return tuple(anchors.values())
+        return ()
 
     def cited_tests(self, cites: Collection[str]) -> tuple[CitedTest, ...]:
         """The tests among what an author cites, as they are now; those not there are omitted."""
@@ -81,7 +85,9 @@ class DiskFiles:
 
     @cached_property
     def _paths(self) -> list[str]:
-        return [entry.path for entry in worktree_files(self._repo, (".py",))] if self._repo else []
+        if not self._repo:
+            return []
+        return [entry.path for entry in worktree_files(self._repo, (".py",))]
 
     def read(self, path: str) -> bytes | None:
         """A file; None for none, or one that can't be read."""
@@ -95,7 +101,9 @@ class DiskFiles:
     def blob(self, path: str) -> str:
         """The blob ID of a file; empty for none."""
         content = self.read(path)
-        return self._blob(content) if content is not None else ""
+        if content is None:
+            return ""
+        return self._blob(content)
 
     def _blob(self, content: bytes) -> str:
         assert self._repo is not None, "without a repository no file was read"
@@ -120,13 +128,12 @@ class DiskFiles:
     def _reported(self, path: str) -> frozenset[str]:
         start = f"{path}::"
         with self._ws.store.reading() as db:
-            rows = (
-                db.rows(
+            if db:
+                rows = db.rows(
                     "SELECT nodeid FROM test WHERE SUBSTR(nodeid, 1, ?) = ?", (len(start), start)
                 )
-                if db
-                else []
-            )
+            else:
+                rows = []
         return reported_names(str(nodeid) for (nodeid,) in rows)
 
 
@@ -148,7 +155,9 @@ def basis_of_memory(ws: Workspace, about: Sequence[str], text: str) -> Mapping[s
 
 def _node(subject: str) -> str:
     """A path as an ID."""
-    return subject if ":" in subject or not subject else f"file:{subject}"
+    if ":" in subject or not subject:
+        return subject
+    return f"file:{subject}"
 
 
 def _places(identifier: str, paths: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -230,9 +230,12 @@ def parse_expiry(text: str, now: int) -> int:
 def _candidate(claim: Claim) -> Candidate:
     by_agent = claim.is_of_agent
     cited = f", confirmed by {claim.confirmed.author}" if claim.confirmed else ""
-    cited += f" on {claim.confirmed.at[:10]}" if claim.confirmed else ""
-    cited += f"\nsupported by {', '.join(claim.cites)}" if claim.cites else ""
-    cited += f"\n{claim.reasons[-1]}" if claim.freshness in DOUBTFUL else ""
+    if claim.confirmed:
+        cited += f" on {claim.confirmed.at[:10]}"
+    if claim.cites:
+        cited += f"\nsupported by {', '.join(claim.cites)}"
+    if claim.freshness in DOUBTFUL:
+        cited += f"\n{claim.reasons[-1]}"
     cited += "".join(f"\n{line}" for line in claim.ended)
     prefix, name = split_id(claim.about)
     return Candidate(
@@ -306,7 +309,8 @@ def _cited_results(ws: Workspace, refs: Sequence[str]) -> dict[str, tuple[Observ
                     observation_of_test, hard=False, asserted=False, why_not=chance
                 )
             stopped = f"a test that {row.outcome} in run {observation_of_test.run[:8]}"
-            stopped = "" if stance(row) == "for" else stopped
+            if stance(row) == "for":
+                stopped = ""
             observed[ref] = observation_of_test, stopped
     return observed
 
@@ -388,13 +392,17 @@ def _both_ids(ws: Workspace, about: str) -> set[str]:
     """
     prefix, name = split_id(about)
     bare = full_record_id(name if prefix or ":" not in name else name.partition(":")[2])
-    return {about, bare, _node(bare)} if RECORD_ID.fullmatch(bare) else {about}
+    if RECORD_ID.fullmatch(bare):
+        return {about, bare, _node(bare)}
+    return {about}
 
 
 def _node(ref: str) -> str:
     if ref.startswith("test:"):
         return ref
-    return f"commit:{ref}" if is_hex(ref) else record_node(ref)
+    if is_hex(ref):
+        return f"commit:{ref}"
+    return record_node(ref)
 
 
 class LatestResult(NamedTuple):
@@ -444,11 +452,10 @@ def history_of(ws: Workspace, db: Database, name: str) -> SubjectHistory:
     ]
     about = {name, f"{prefix or 'file'}:{bare}", f"test:{bare}"}
     asserted = {claim.id for claim in known_assertions(ws, db) if claim.about in about}
-    claims = (
-        assess(ws, [one for one in claims_about(ws, db, about) if one.id in asserted])
-        if asserted
-        else []
-    )
+    if asserted:
+        claims = assess(ws, [one for one in claims_about(ws, db, about) if one.id in asserted])
+    else:
+        claims = []
     return SubjectHistory(tuple(tests[key] for key in sorted(tests)), tuple(commits), tuple(claims))
 
 

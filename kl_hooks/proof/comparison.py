@@ -139,7 +139,9 @@ class Comparison:
             or path in self.symbols.at
             or path in self.executed.unknown
         )
-        return None if imported and not needing & self.starts else needing
+        if imported and not needing & self.starts:
+            return None
+        return needing
 
     def is_needed(self, users: frozenset[str] | None) -> bool:
         """Whether a test of the run needs one of the files; None: all tests do."""
@@ -262,7 +264,9 @@ class Comparison:
     def module_word(path: str) -> str:
         """The last name that an import of a file has: of a package that of its folder."""
         folder, _, name = path.rpartition("/")
-        return folder.rpartition("/")[2] if name == _INIT else name.removesuffix(".py")
+        if name == _INIT:
+            return folder.rpartition("/")[2]
+        return name.removesuffix(".py")
 
     def files_with(self, *words: str) -> frozenset[str]:
         """The Python files of the other content that have one of these words."""
@@ -378,7 +382,8 @@ class Comparison:
         conditions: list[tuple[Touch, ...]] = [(listed,)] if listed else []
         if anything:
             passed = self._passed(modules)
-            conditions += [(anything, passed)] if passed else []
+            if passed:
+                conditions += [(anything, passed)]
         return conditions
 
     def _star_importers(self, path: str) -> set[str]:
@@ -441,7 +446,9 @@ class Comparison:
         levels = {dots, dots - 1} if dots > 1 else {dots}
         modules = {self._absolute(path, "." * level + module) for level in levels} if module else ()
         owners = [own for own, is_of in self.symbols.modules.items() if is_of in modules]
-        return (owners[0], name) if len(owners) == 1 else None
+        if len(owners) != 1:
+            return None
+        return (owners[0], name)
 
     def _absolute(self, path: str, name: str) -> str:
         """A module that a file imports, without leading dots."""
@@ -449,7 +456,8 @@ class Comparison:
         if not dots:
             return name
         parts = self.symbols.modules.get(path, "").split(".")
-        parts = parts if path.endswith(_INIT) else parts[:-1]
+        if not path.endswith(_INIT):
+            parts = parts[:-1]
         package = parts[: len(parts) - (dots - 1)]
         return ".".join([*package, *filter(None, [name[dots:]])])
 
@@ -495,7 +503,9 @@ class Comparison:
     @cached_property
     def reads(self) -> frozenset[Read]:
         """All that the run read."""
-        return self.executed.reads.everything() if self.executed.reads else frozenset()
+        if not self.executed.reads:
+            return frozenset()
+        return self.executed.reads.everything()
 
     def readers(self, reads: Iterable[Read]) -> list[str]:
         """The files whose import read one of these; an empty path: code outside of the repository

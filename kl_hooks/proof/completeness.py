@@ -214,7 +214,9 @@ def _function_of(result: Evidence) -> str:
 
 
 def _words(value: object) -> list[str]:
-    return [str(word) for word in value] if isinstance(value, list | tuple) else []
+    if not isinstance(value, list | tuple):
+        return []
+    return [str(word) for word in value]
 
 
 def _switched_off(runs: Sequence[Entry], earlier: Entry, label: str) -> Iterator[Missing]:

@@ -116,7 +116,8 @@ class ConfiguredSelection(NamedTuple):
     def words(self) -> str:
         """`-m 'not slow'`; empty where no option omits tests of a file."""
         options = [f"-m {self.markers!r}"] if self.markers else []
-        options += [f"-k {self.keyword!r}"] if self.keyword else []
+        if self.keyword:
+            options += [f"-k {self.keyword!r}"]
         options += [f"--deselect {name}" for name in self.deselect]
         return ", ".join(options)
 

@@ -73,9 +73,13 @@ def _parent_revision(repo: Repository, rev: str, trees: Sequence[str]) -> str:
     if base and tree_of_revision(repo, base) != trees[0]:
         return base
     if not rev and tree_of_revision(repo, "HEAD") != trees[0]:
-        return "HEAD" if tree_of_revision(repo, "HEAD") else ""
+        if tree_of_revision(repo, "HEAD"):
+            return "HEAD"
+        return ""
     before = f"{rev or 'HEAD'}^"
-    return before if tree_of_revision(repo, before) else ""
+    if tree_of_revision(repo, before):
+        return before
+    return ""
 
 
 def _policy_before(older: ContentSource, before: str, cache: Path) -> VerifyPolicy:
@@ -83,7 +87,9 @@ def _policy_before(older: ContentSource, before: str, cache: Path) -> VerifyPoli
 
 
 def _label(rev: str) -> str:
-    return rev[:12] if len(rev) >= 40 else rev
+    if len(rev) >= 40:
+        return rev[:12]
+    return rev
 
 
 def _exclude_notes(
@@ -92,7 +98,8 @@ def _exclude_notes(
     added = [glob for glob in exclude if glob not in before]
     removed = [glob for glob in before if glob not in exclude]
     changes = [f"added {', '.join(added)}"] if added else []
-    changes += [f"removed {', '.join(removed)}"] if removed else []
+    if removed:
+        changes += [f"removed {', '.join(removed)}"]
     if not changes:
         return []
     counts = f"; that of {trust_ref} counts" if trust_ref else ""

@@ -98,12 +98,16 @@ class Proof:
     @property
     def except_flaky(self) -> str:
         """` except flaky test_a.py::test_b (…)`; empty where all that passed counts."""
-        return f" except flaky {name_list(self.flaky, NAMED)}" if self.flaky else ""
+        if not self.flaky:
+            return ""
+        return f" except flaky {name_list(self.flaky, NAMED)}"
 
     @property
     def but_for_known(self) -> str:
         """` but for 2 known failures (until 2026-12-24)`; empty where none is accepted."""
-        return f" but for {self._known}" if self.known_failures else ""
+        if not self.known_failures:
+            return ""
+        return f" but for {self._known}"
 
     @property
     def _known(self) -> str:
@@ -115,7 +119,9 @@ class Proof:
         """The runs that a person is shown as the proof: one where one is enough."""
         if self.together:
             return self.runs
-        return (self.run,) if self.run else ()
+        if not self.run:
+            return ()
+        return (self.run,)
 
     @property
     def state(self) -> str:
@@ -124,7 +130,9 @@ class Proof:
         """
         if self.tier < Tier.INFERRED:
             return "not proven"
-        return "transferred" if self.transfers else "proven"
+        if self.transfers:
+            return "transferred"
+        return "proven"
 
     @property
     def transfer_text(self) -> str:
@@ -275,12 +283,16 @@ def _command(missing: Sequence[Missing], other_runs: Mapping[str, OtherRun], und
     is_any_valid = any(other.valid for other in other_runs.values())
     shortest = "pytest --kl-impacted" if is_any_valid else "pytest"
     command = pytest_command((test.name for test in missing), shortest)
-    return f"pytest {undoing}{command.removeprefix('pytest')}" if undoing else command
+    if not undoing:
+        return command
+    return f"pytest {undoing}{command.removeprefix('pytest')}"
 
 
 def _most_valid_run(other_runs: Mapping[str, OtherRun]) -> str:
     valid = [other for other in other_runs.values() if other.valid]
-    return max(valid, key=lambda other: other.valid).entry.receipt.run if valid else ""
+    if not valid:
+        return ""
+    return max(valid, key=lambda other: other.valid).entry.receipt.run
 
 
 def _transferred_runs(

@@ -402,16 +402,13 @@ class _Contexts:
         if phase in _PHASES:
             path, colons, qualified = name.partition("::")
             # pytest names files from its own root, which may be a folder of the repository
-            candidates = (
-                [path]
-                if path in self._files
-                else [file for file in self._files if file.endswith(f"/{path}")]
-            )
-            return (
-                (f"{candidates[0]}{colons}{qualified}", _PHASES[phase])
-                if len(candidates) == 1
-                else None
-            )
+            if path in self._files:
+                candidates = [path]
+            else:
+                candidates = [file for file in self._files if file.endswith(f"/{path}")]
+            if len(candidates) != 1:
+                return None
+            return (f"{candidates[0]}{colons}{qualified}", _PHASES[phase])
         parts = context.split(".")
         for split in range(len(parts) - 1, 0, -1):
             candidates = self._modules.get(".".join(parts[:split]), [])

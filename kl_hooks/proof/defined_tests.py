@@ -74,7 +74,9 @@ class DefinedTests(NamedTuple):
 def defined_tests(content: bytes) -> DefinedTests:
     """The functions that a file's content defines. Never raises for bad source."""
     tree = _parsed(content)
-    return DefinedTests({}, {}, tree) if isinstance(tree, str) else _File(tree).found()
+    if isinstance(tree, str):
+        return DefinedTests({}, {}, tree)
+    return _File(tree).found()
 
 
 def _parsed(content: bytes) -> ast.Module | str:
@@ -276,8 +278,12 @@ class _File:
             return UNSURE
         if bases <= {"object"}:
             # pytest does not collect a class with a constructor of its own, and warns
-            return UNSURE if inner.bound["__init__"] or inner.bound["__new__"] else PLAIN
-        return CASE if bases <= _CASES else BASED
+            if inner.bound["__init__"] or inner.bound["__new__"]:
+                return UNSURE
+            return PLAIN
+        if bases <= _CASES:
+            return CASE
+        return BASED
 
     def _keeps(self, decorator: ast.expr) -> bool:
         name = self._dotted(decorator)
@@ -377,9 +383,10 @@ class _Bases:
         if path not in self._scopes:
             content = self._source.text(path)
             tree = _parsed(content) if content is not None else ""
-            self._scopes[path] = (
-                None if isinstance(tree, str) else (_Scope(tree.body), self._imported(path, tree))
-            )
+            if isinstance(tree, str):
+                self._scopes[path] = None
+            else:
+                self._scopes[path] = (_Scope(tree.body), self._imported(path, tree))
         return self._scopes[path]
 
     def _imported(self, path: str, tree: ast.Module) -> dict[str, str]:
@@ -460,11 +467,9 @@ def defined_tests_from_dict(plain: Any) -> DefinedTests | None:
     ):
         return None
     values = ((defined.functions, bool), (defined.classes, str))
-    return (
-        defined
-        if all(type(value) is kind for names, kind in values for value in names.values())
-        else None
-    )
+    if all(type(value) is kind for names, kind in values for value in names.values()):
+        return defined
+    return None
 
 
 def tests_of_files(
@@ -528,11 +533,10 @@ def _is_test(
     decides.
     """
     by_unittest = bool(kinds) and kinds[-1] == CASE
-    named = (
-        function.startswith("test")
-        if by_unittest
-        else name_matches(function, config.python_functions)
-    )
+    if by_unittest:
+        named = function.startswith("test")
+    else:
+        named = name_matches(function, config.python_functions)
     if kinds and kinds[-1] == BASED:
         # a base of unknown origin may be a unittest.TestCase: only what pytest and unittest both
         # collect is expected

@@ -59,9 +59,10 @@ def content_of_run(repo: Repository, receipt: Receipt) -> Base | None:
     """What a run ran on; None where git does not have it (any more)."""
     untracked = receipt.environment.get("untracked")
     # of a run of others nobody may have written down which there were
-    none = (
-        not untracked.get("files") if isinstance(untracked, Mapping) else receipt.tree_all is None
-    )
+    if isinstance(untracked, Mapping):
+        none = not untracked.get("files")
+    else:
+        none = receipt.tree_all is None
     for tree in (receipt.tree_all, receipt.tree):
         # without the untracked files a tree is the content only if no test could have needed them
         whole = tree == receipt.tree_all or none
@@ -72,9 +73,9 @@ def content_of_run(repo: Repository, receipt: Receipt) -> Base | None:
         # removed after a rewrite of history and `git gc`; until then the reflog keeps it
         # (gc.reflogExpire, 90 days)
         tree = tree_of_revision(repo, receipt.head)
-        return (
-            Base(tree, {str(path): str(state) for path, state in states.items()}) if tree else None
-        )
+        if not tree:
+            return None
+        return Base(tree, {str(path): str(state) for path, state in states.items()})
     return None
 
 
@@ -199,20 +200,22 @@ class _Reader:
     def before(self, path: str) -> bytes | None:
         """A file of the run's content; None where there is none."""
         if path in self._changed:
-            return self.text(path, 0) if self._changed[path][0] else None
+            if not self._changed[path][0]:
+                return None
+            return self.text(path, 0)
         return self.now(path)
 
     def now(self, path: str) -> bytes | None:
         """A file of the other content, changed or not; None where there is none."""
         if path in self._changed:
-            return self.text(path, 1) if self._changed[path][1] else None
+            if not self._changed[path][1]:
+                return None
+            return self.text(path, 1)
         if self._other not in (None, STAGED):
             state = states_at(self._repo, str(self._other), [path]).get(path, "")
-            return (
-                next((text for _, text in _read(self._repo, [(path, state)], 0, None)), None)
-                if state
-                else None
-            )
+            if not state:
+                return None
+            return next((text for _, text in _read(self._repo, [(path, state)], 0, None)), None)
         try:
             return (self._repo.top / path).read_bytes()
         except OSError:

@@ -30,7 +30,9 @@ class Effect:
 
 def needs(users: frozenset[str] | None, *touches: Touch) -> tuple[Touch, ...]:
     """The conditions of an effect on those that need a file (`Comparison.users`)."""
-    return touches if users is None else (Touch(files=users), *touches)
+    if users is None:
+        return touches
+    return (Touch(files=users), *touches)
 
 
 RunRule = Callable[[RunFacts, Difference], Verdict | None]

@@ -120,7 +120,8 @@ class Trace:
             )
         for path, (mtime, size, before) in plain["stamps"].items():
             self.stamps.setdefault(path, set()).add((mtime, size))
-            self.before |= {path} if before else set()
+            if before:
+                self.before |= {path}
         self.imports |= {(a, b) for a, b in plain["imports"]}
         self.outside |= {(path, name) for path, name in plain.get("outside", ())}
         self.trouble = self.trouble or plain["trouble"]
@@ -149,7 +150,9 @@ class Trace:
         assert ws.repo is not None
         resolver = _Resolver(ws, ws.repo, self, tree, started)
         executed = resolver.executed(run, names)
-        return replace(executed, distributions=uses(resolver.outside)) if uses else executed
+        if not uses:
+            return executed
+        return replace(executed, distributions=uses(resolver.outside))
 
 
 def _reached(used: Iterable[int], fixtures: Sequence[Any]) -> set[int]:
@@ -258,9 +261,10 @@ class _Resolver:
         import.
         """
         with self._ws.store.reading("graph") as db:
-            rows = (
-                db.rows("SELECT path, blob, scanner, module FROM files") if db is not None else []
-            )
+            if db is not None:
+                rows = db.rows("SELECT path, blob, scanner, module FROM files")
+            else:
+                rows = []
             stored = {path: (blob, scanner) for path, blob, scanner, _ in rows}
             if stored == self._keys:
                 return {path: module for path, _, _, module in rows}
@@ -358,7 +362,8 @@ class _Resolver:
         reads = trace.reads.reads(names_of.__getitem__, self._is_content)
         ignored = {Read(path) for path, seal in self._ignored.items() if seal}
         # such as what plugins store for their next run
-        reads = reads.without_unowned(ignored) if reads and ignored else reads
+        if reads and ignored:
+            reads = reads.without_unowned(ignored)
         found_executed = replace(
             found_executed,
             reads=reads,
@@ -467,9 +472,10 @@ class _Resolver:
         inits = path.rpartition("/")[2] == "__init__.py"
         names: set[str] = set()
         for wanted, name, level, _, manner, _ in self._content(path)["imports"]:
-            base = (
-                None if manner == "type-checking import" else absolute(wanted, level, module, inits)
-            )
+            if manner == "type-checking import":
+                base = None
+            else:
+                base = absolute(wanted, level, module, inits)
             if base is not None:
                 names |= {base, f"{base}.{name}"} if name and name != "*" else {base}
         for name in list(names):
@@ -557,7 +563,8 @@ class _Resolver:
         for path, pattern in sorted(reads.everything()):
             if path == SET_VARIABLES:
                 seal = self._digests.of_variable(pattern, self._ws.environ)
-                private |= {variable_key(pattern): seal} if seal else {}
+                if seal:
+                    private |= {variable_key(pattern): seal}
             elif not pattern and self._ignored.get(path):
                 private[path] = self._ignored[path]
         return private
@@ -632,11 +639,10 @@ class _Symbols:
         if path not in self._own:
             return set()
         own, decorated = self._own[path]
-        more_indexes = (
-            [at for some in self._by_name[path].values() for at in some]
-            if everything
-            else decorated
-        )
+        if everything:
+            more_indexes = [at for some in self._by_name[path].values() for at in some]
+        else:
+            more_indexes = decorated
         return {own, *more_indexes}
 
 

@@ -139,7 +139,9 @@ class Expected:
         """
         if path in self.ignored:
             return "a conftest.py ignores it under a condition"
-        return defined.error if defined is not None else "its content could not be read"
+        if defined is None:
+            return "its content could not be read"
+        return defined.error
 
 
 def compare_file(

@@ -173,7 +173,9 @@ def _outdated_passes(
 def _own_receipt(judged: JudgedRun) -> Receipt:
     """What a run of the content itself reported, valid or not; of another content what is valid."""
     other = judged.run.other
-    return other.original.receipt if other is not None and other.is_own else judged.run.receipt
+    if other is not None and other.is_own:
+        return other.original.receipt
+    return judged.run.receipt
 
 
 def _settles(judged: JudgedRun, result: Evidence) -> bool:

@@ -198,7 +198,9 @@ class _Content:
         if self._seen.db is None:
             return ""
         name = TestNames(self._ws, self._seen.db).current(nodeid)
-        return "" if name == nodeid or results_of(self._seen.db, {name}, _RUNS) else name
+        if name == nodeid or results_of(self._seen.db, {name}, _RUNS):
+            return ""
+        return name
 
     def _is_collected(self, name: str, entry: Entry) -> bool:
         """Whether a newer run reported a test of a file that could not be collected."""

@@ -219,11 +219,10 @@ def record_of_test(ws: Workspace, name: str) -> TestRecord:
         failure, passed = _failure_and_pass(attempts)
         suspects = _Changes(ws, db).symbols(failure, passed)[0] if failure and passed else ()
         distributions = Comparison(ws, db).imported(attempts[0]) if attempts else None
-    histories = (
-        failure_histories(ws, {test: _as_named(test, failure)}, failure.receipt.run)
-        if failure
-        else {}
-    )
+    if failure:
+        histories = failure_histories(ws, {test: _as_named(test, failure)}, failure.receipt.run)
+    else:
+        histories = {}
     return TestRecord(test, attempts, histories.get(test), earlier, suspects, passed, distributions)
 
 
@@ -384,7 +383,9 @@ class _Changes(Comparison):
             paths = differing_paths(self._ws.repo, tree, other)
         except GitFailed:  # git does not have the second one
             return None
-        return None if paths is None else tuple(paths)
+        if paths is None:
+            return None
+        return tuple(paths)
 
     def commit(self, failed: Attempt, passed: Attempt) -> tuple[str, str]:
         """Hash and subject of the commit that ended the failure; two empty texts where none is
@@ -401,7 +402,9 @@ class _Changes(Comparison):
             if row[0] != failed.receipt.head
             and micros(str(row[2])) + SECOND > micros(failed.receipt.ended)
         ]
-        return (str(candidates[0][0]), str(candidates[0][1])) if candidates else ("", "")
+        if not candidates:
+            return ("", "")
+        return (str(candidates[0][0]), str(candidates[0][1]))
 
 
 _MAIN: Final = ("main", "master")
@@ -493,15 +496,15 @@ def _seen_line(history: FailureHistory) -> str:
             min(history.earlier, key=lambda earlier: earlier.receipt.ended),
         )
         runs = len({earlier.receipt.run for earlier in history.earlier})
-        place = (
-            f" in {name_list(history.others, 1)}"
-            if len(history.earlier) == len(history.others)
-            else ""
-        )
+        if len(history.earlier) == len(history.others):
+            place = f" in {name_list(history.others, 1)}"
+        else:
+            place = ""
         times = "once before" if runs == 1 else f"in {runs} earlier runs"
-        since = (
-            f"on {oldest.receipt.ended[:10]}" if runs == 1 else f"since {oldest.receipt.ended[:10]}"
-        )
+        if runs == 1:
+            since = f"on {oldest.receipt.ended[:10]}"
+        else:
+            since = f"since {oldest.receipt.ended[:10]}"
         which = f"run {newest.run}" if runs == 1 else f"last in run {newest.run}"
         name = f", as {name_list(history.names, 1)}" if history.names else ""
         parts.append(f"failed like this {times}{place}, {since} ({which}{name})")

@@ -178,7 +178,9 @@ class _Content:
         name = self._name_now(recorded.nodeid)
         change = self._disk.tests.change(recorded, name)
         is_removed = bool(change) and not self._disk.tests.parts(name)
-        return f"{change}; no test takes its place" if is_removed else change
+        if not is_removed:
+            return change
+        return f"{change}; no test takes its place"
 
     def _witnesses(self, claim: Claim) -> set[str]:
         """The cited tests that are as they were, by their names of then and now: what they show,
@@ -214,7 +216,9 @@ class _Content:
         there any more.
         """
         now = self._runs.names_now(tests)
-        return f"re-verify: {pytest_command(now)}" if now else none
+        if not now:
+            return none
+        return f"re-verify: {pytest_command(now)}"
 
     # the symbols and files that it names
 
@@ -264,11 +268,10 @@ class _Content:
                 _CURRENT, f"{what}{f' in {since}' if since else ' since'}, and {passes[0]}"
             )
         rerun = [test for changed, _ in unsettled for test in self._executing(changed, witnesses)]
-        cure = (
-            self._cure(list(dict.fromkeys(rerun)), self._again(claim))
-            if now
-            else self._again(claim)
-        )
+        if now:
+            cure = self._cure(list(dict.fromkeys(rerun)), self._again(claim))
+        else:
+            cure = self._again(claim)
         return _Finding(OLDER_TREE, f"stale{f' since {since}' if since else ''}: {what}; {cure}")
 
     def _now(self, anchor: Anchor, head: str) -> str:
@@ -278,18 +281,23 @@ class _Content:
         if anchor.path not in self._symbols and head:
             self._symbols |= self._moved(anchor.path, head)
         symbols = self._symbols.get(anchor.path)
-        return symbols.hashes.get(anchor.symbol, "") if symbols else ""
+        if not symbols:
+            return ""
+        return symbols.hashes.get(anchor.symbol, "")
 
     def _moved(self, path: str, head: str) -> dict[str, FileSymbols]:
         """What the only other file defines that has the content which this one had in a commit."""
         blob = states_at(self._repo, head, [path]).get(path, "").partition(" ")[2]
-        same = (
-            [entry.path for entry in worktree_files(self._repo, (".py",)) if entry.blob == blob]
-            if blob
-            else []
-        )
+        if blob:
+            same = [
+                entry.path for entry in worktree_files(self._repo, (".py",)) if entry.blob == blob
+            ]
+        else:
+            same = []
         symbols = self._disk.symbols(same) if len(same) == 1 else {}
-        return {path: symbols[same[0]]} if symbols else {}
+        if not symbols:
+            return {}
+        return {path: symbols[same[0]]}
 
     def _pass(self, anchor: Anchor, now: str, claim: Claim, witnesses: Collection[str]) -> str:
         """In words the pass by which a cited test settles a change; empty: none does."""
@@ -331,7 +339,9 @@ class _Content:
         # no hash is empty: nothing is proven, and what must run is known from every run
         parts, flaky = self._runs.parts, self._runs.flaky
         if not any(part.executed for part in parts):
-            return tuple(sorted(witnesses)) if anchor.symbol else ()
+            if not anchor.symbol:
+                return ()
+            return tuple(sorted(witnesses))
         return state_of(anchor.path, anchor.symbol, "", parts, flaky, witnesses)[2]
 
     def _again(self, claim: Claim) -> str:
@@ -398,4 +408,6 @@ def _as_claim(memory: str, event: Event) -> Claim | None:
         claim = Claim("", memory, event.session, event.at, cites=cites, **basis_of(event.body))
     except UNREADABLE:
         return None
-    return claim if claim.rests_on or claim.cites else None
+    if claim.rests_on or claim.cites:
+        return claim
+    return None

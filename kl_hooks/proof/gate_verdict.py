@@ -138,7 +138,9 @@ def _proof_by_own_runs(facts: GateFacts) -> Proof:
         reason = f"no trusted key of a CI signed a run of this content ({_SEE_KEYS})"
         return replace(proof, reasons=(reason,))
     # that a CI ran this very content is what makes its word enough
-    return replace(proof, tier=Tier.VERIFIED) if proof.tier >= Tier.INFERRED else proof
+    if proof.tier >= Tier.INFERRED:
+        return replace(proof, tier=Tier.VERIFIED)
+    return proof
 
 
 # runs of other contents

@@ -140,7 +140,9 @@ class Runs:
         """Commits since a commit; None where git does not know it."""
         if head and head not in self._ages:
             self._ages[head] = count_since(self._repo, head)
-        return self._ages[head] if head else None
+        if not head:
+            return None
+        return self._ages[head]
 
     @cached_property
     def imported(self) -> list[tuple[Entry, Executed]]:
@@ -421,7 +423,9 @@ def _why_unrecorded(parts: Sequence[OtherRun]) -> str:
     where that is not known.
     """
     why = why_not_recorded(parts[0].original.receipt.environment) if parts else ""
-    return f": {why}" if why else ""
+    if not why:
+        return ""
+    return f": {why}"
 
 
 def _state_in_run(
@@ -570,11 +574,10 @@ def _imported_tests(runs: Runs, name: str) -> Iterator[SymbolTest]:
             for test in executed.tests:
                 if index in executed.tests.indexes(test):
                     latest_result = _result_of(runs, test)
-                    outcome, run = (
-                        (latest_result.outcome, latest_result.run)
-                        if latest_result
-                        else ("unknown", entry.receipt.run)
-                    )
+                    if latest_result:
+                        outcome, run = (latest_result.outcome, latest_result.run)
+                    else:
+                        outcome, run = ("unknown", entry.receipt.run)
                     yield SymbolTest(
                         test, symbol.symbol, outcome, entry.receipt.ended, run, NOT_ASSESSED, why
                     )
@@ -646,4 +649,6 @@ def _hint_of_unrecorded(runs: Runs) -> str:
     if any(part.executed is not None for part in runs.parts):
         return ""
     why = _why_unrecorded(runs.parts)
-    return f"No run has executed symbols{why}." if why else ""
+    if not why:
+        return ""
+    return f"No run has executed symbols{why}."

@@ -264,7 +264,9 @@ def _changes(ws: Workspace, runs: Runs, content: Content) -> Mapping[str, FileCh
     states = changed_states(repo, Base(tree, {}), content.other) if tree else {}
     if states:
         return file_changes(ws, repo, states, content.other)
-    return runs.parts[0].changes.changes if runs.parts else {}
+    if not runs.parts:
+        return {}
+    return runs.parts[0].changes.changes
 
 
 def _changed_symbols(db: Database, changes: Mapping[str, FileChange]) -> set[str]:
@@ -291,7 +293,8 @@ def _unrecorded(
         earlier = runs.earlier_name(name)
         reason = f"not recorded yet; it was {earlier}" if earlier else "not recorded yet"
         group, distance = distances.group(name)
-        reason += "" if earlier else deselection
+        if not earlier:
+            reason += deselection
         uses = distances.of_test.get(name) if group is Group.IMPORTS else None
         yield Impacted(name, reason, group=group, distance=distance, uses=uses)
 

@@ -139,7 +139,9 @@ def _start_changed(distributions: Distributions, folders: Iterable[Folder]) -> s
         for path in sorted({*before, *now})
         if before.get(path) != "" and before.get(path) != now.get(path)
     ]
-    return f"{changed[0]} changed, which Python executes when it starts" if changed else ""
+    if not changed:
+        return ""
+    return f"{changed[0]} changed, which Python executes when it starts"
 
 
 def _start_digest(path: str) -> str:
@@ -179,7 +181,8 @@ class Environments:
         distributions = Distributions.of(receipt)
         reach = Reach(distributions, executed) if distributions else None
         # the facts of one class may have got lost, such as on a full disk
-        recorded = recorded if reach else recorded - {DISTRIBUTIONS}
+        if not reach:
+            recorded = recorded - {DISTRIBUTIONS}
         changes = changes_since(distributions, executed.distributions if executed else None)
         newer = {} if is_own else self.changes_in_newer_runs(receipt, entry.origin, distributions)
         installed = newer if changes.not_compared else changes.installed

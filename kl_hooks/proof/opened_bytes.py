@@ -123,11 +123,10 @@ class BytesOfCheckout:
 
     def differing(self, executed: Executed | None) -> dict[str, str]:
         """The files that a run opened, and that a checkout writes otherwise → in words."""
-        opened = (
-            {path: recorded for path, recorded in executed.files.items() if recorded}
-            if executed
-            else {}
-        )
+        if executed:
+            opened = {path: recorded for path, recorded in executed.files.items() if recorded}
+        else:
+            opened = {}
         if new := opened.keys() - self._asked:
             self._asked |= new
             self._ids |= checkout_ids(self._repo, self._content, sorted(new))

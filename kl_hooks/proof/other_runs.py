@@ -80,7 +80,9 @@ class OtherRun:
     @cached_property
     def symbols(self) -> RunSymbols | None:
         """What the run executed, by file."""
-        return RunSymbols(self.executed) if self.executed else None
+        if not self.executed:
+            return None
+        return RunSymbols(self.executed)
 
     @property
     def valid(self) -> int:
@@ -93,7 +95,9 @@ class OtherRun:
         if any(verdict.state == VALID for verdict in self.verdicts.values()):
             return ""
         reasons = {verdict.reason for verdict in self.verdicts.values()}
-        return reasons.pop() if len(reasons) == 1 else "no result of it is valid here"
+        if len(reasons) != 1:
+            return "no result of it is valid here"
+        return reasons.pop()
 
     @cached_property
     def failures(self) -> frozenset[str]:
@@ -411,4 +415,6 @@ def pytest_command(names: Iterable[str], otherwise: str = "pytest") -> str:
         return "pytest"
     if len(arguments) > _MOST_ARGUMENTS:
         arguments = sorted({test_path(argument) for argument in arguments})
-    return otherwise if len(arguments) > _MOST_ARGUMENTS else shlex.join(["pytest", *arguments])
+    if len(arguments) > _MOST_ARGUMENTS:
+        return otherwise
+    return shlex.join(["pytest", *arguments])

@@ -80,7 +80,9 @@ class PytestConfig(NamedTuple):
     def difference(self, before: PytestConfig) -> str:
         """The keys that differ from another one: `testpaths, python_files in pytest.ini`."""
         keys = [key for key in CONFIG_KEYS if getattr(self, key) != getattr(before, key)]
-        return f"{', '.join(keys)} in {self.path or 'no configuration file'}" if keys else ""
+        if not keys:
+            return ""
+        return f"{', '.join(keys)} in {self.path or 'no configuration file'}"
 
     def wider(self, before: PytestConfig) -> PytestConfig:
         """The same, where names of classes and functions also count as tests if they did before."""
@@ -158,7 +160,9 @@ class PytestConfigs:
         not at the root; empty for none.
         """
         folder = self._nearest_folder(path) if "" in self.by_folder else ""
-        return self.by_folder[folder].path if folder else ""
+        if not folder:
+            return ""
+        return self.by_folder[folder].path
 
     def _nearest_folder(self, path: str) -> str:
         """The nearest folder above a file that has a configuration; empty for the root, or for
@@ -201,13 +205,17 @@ def pytest_table(name: str, content: bytes) -> Mapping[str, Any] | None:
     if parser.has_section(section):
         return dict(parser.items(section))
     # pytest takes these even if they are empty; tox.ini and setup.cfg only with a section for it
-    return {} if name in ("pytest.ini", ".pytest.ini") else None
+    if name in ("pytest.ini", ".pytest.ini"):
+        return {}
+    return None
 
 
 def _toml(name: str, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if name != "pyproject.toml":
         table = document.get("pytest")
-        return table if isinstance(table, dict) else {}
+        if isinstance(table, dict):
+            return table
+        return {}
     tool = document.get("tool")
     table = tool.get("pytest") if isinstance(tool, dict) else None
     if not isinstance(table, dict):
@@ -222,4 +230,6 @@ def _words(value: object) -> tuple[str, ...] | None:
     """A list, or text as a shell would split it; None where the option is not given."""
     if isinstance(value, str):
         return tuple(shlex.split(value))
-    return tuple(str(one) for one in value) if isinstance(value, list) else None
+    if not isinstance(value, list):
+        return None
+    return tuple(str(one) for one in value)

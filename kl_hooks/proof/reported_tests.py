@@ -103,7 +103,9 @@ class Reported:
         rootdir = str(receipt.environment.get("rootdir") or "")
         if rootdir.startswith("/"):
             path = os.path.relpath(posixpath.join(rootdir, path), self.root)
-        return posixpath.normpath(path) if ".." in path or path.startswith("./") else path
+        if ".." in path or path.startswith("./"):
+            return posixpath.normpath(path)
+        return path
 
     def has(self, path: str, name: str) -> bool:
         """Whether this test, or the class that it is in, was reported."""

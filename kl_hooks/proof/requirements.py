@@ -92,7 +92,9 @@ class RequirementChange(NamedTuple):
         before = [entry for entry in self.before if _applies(entry, markers)]
         now = [entry for entry in self.now if _applies(entry, markers)]
         if not now:
-            return f"{self.name} is not required any more ({self.path})" if before else ""
+            if not before:
+                return ""
+            return f"{self.name} is not required any more ({self.path})"
         if {entry.source for entry in before} != {entry.source for entry in now} and before:
             return f"{self.name} is required from another source ({self.path})"
         # a file that the environment did not follow before states nothing about it now
@@ -140,14 +142,20 @@ def _states_version(line: str) -> bool | None:
 
     option, value = _option(line)
     if option in _INCLUDES or option in _EDITABLES:
-        return True if value else None
+        if value:
+            return True
+        return None
     if line.startswith("-"):
-        return False if option in _OPTIONS else None
+        if option in _OPTIONS:
+            return False
+        return None
     wanted = line.partition(" --")[0].strip()
     try:
         requirement = Requirement(wanted)
     except InvalidRequirement:
-        return True if "://" in wanted or wanted.startswith(_PATHS) else None
+        if "://" in wanted or wanted.startswith(_PATHS):
+            return True
+        return None
     return bool(requirement.specifier or requirement.url)
 
 
@@ -168,7 +176,8 @@ def requirement_changes(
         ):
             of_file, why = _changes_of_file(path, before, now)
             changes += of_file
-            reasons += [why] if why else []
+            if why:
+                reasons += [why]
     # a requirement that another file has was moved
     elsewhere = {change.name for change in changes if change.now}
     if any(not change.now and change.name not in elsewhere for change in changes):
@@ -331,7 +340,9 @@ def install_options(name: str, content: bytes) -> Any:
     # names of metadata only: a version or a classifier changes no code that a test runs
     if name == "pyproject.toml":
         return _without_requirements(tomllib.loads(text))
-    return _setup_options(text) if name == "setup.cfg" else None
+    if name != "setup.cfg":
+        return None
+    return _setup_options(text)
 
 
 def _without_requirements(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -506,4 +517,6 @@ def _allow(entries: Sequence[Entry], version: str, is_lock: bool) -> bool:
         ]
     except (InvalidVersion, InvalidSpecifier):
         return False
-    return any(allowed) if is_lock else all(allowed)
+    if is_lock:
+        return any(allowed)
+    return all(allowed)

@@ -146,7 +146,8 @@ def tests_executing(
         pairs = (pair for name in names for pair in executions.get(name, {}).values())
         for test, execution in pairs:
             tests.setdefault(symbol, set()).add(f"test:{test}")
-            recorded |= {symbol} if execution.recorder != COVERAGE else set()
+            if execution.recorder != COVERAGE:
+                recorded |= {symbol}
     return tests, tests.keys() - recorded
 
 
@@ -450,7 +451,8 @@ def _group_results(
     # what passes by chance shows nothing, and lowers nothing that others show
     shown = [case for case in passed if case not in newest.flaky] or passed
     tiers = [newest.tiers[case] for case in shown]
-    tiers += [Tier.ASSUMED] if is_assumed and shown else []
+    if is_assumed and shown:
+        tiers += [Tier.ASSUMED]
     least = min(tiers, default=None)
     commits = (ages.get(last[case][1].receipt.head or "") for case in (*failed, *passed))
     return TestResults(
@@ -485,7 +487,8 @@ def _last_outcomes(
             is_wanted = evidence.subject in wanted or _function(evidence.subject) in wanted
             if evidence.subject not in last and is_wanted:
                 last[evidence.subject] = evidence.outcome, entry
-                here |= {evidence.subject} if is_here else set()
+                if is_here:
+                    here |= {evidence.subject}
     return last, here
 
 

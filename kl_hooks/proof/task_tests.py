@@ -146,7 +146,9 @@ def _files_at_work(ws: Workspace) -> Collection[str]:
     # 1: nothing in common; 128: no upstream, no commit
     shared = git_in(ws.repo, "merge-base", "HEAD", "@{upstream}", ok=(0, 1, 128)).split()
     tree = tree_of_revision(ws.repo, shared[0].decode("ascii") if shared else "HEAD")
-    return (changed_files(ws.repo, tree) or {}) if tree else ()
+    if not tree:
+        return ()
+    return changed_files(ws.repo, tree) or {}
 
 
 def find_executed(ws: Workspace, task: Task, limit: int) -> list[Candidate]:

@@ -213,7 +213,9 @@ class TestNames:
         """Test functions on disk that were called otherwise in the content of the newest run →
         their name there.
         """
-        return self.pairs(self._runs[0].receipt, None) if self._runs else {}
+        if not self._runs:
+            return {}
+        return self.pairs(self._runs[0].receipt, None)
 
     def pairs(self, old: Receipt, new: Receipt | None) -> Mapping[str, str]:
         """Test functions of a newer run (None: on disk) → their names in an older one, where these
@@ -315,20 +317,17 @@ class TestNames:
         other = now.tree if now else None
         changed = changed_states(repo, before, other)
         for path, state in now.states.items() if now else ():
-            unchanged_state = (
-                changed[path][0]
-                if path in changed
-                else states_at(repo, before.tree, [path]).get(path, "")
-            )
+            if path in changed:
+                unchanged_state = changed[path][0]
+            else:
+                unchanged_state = states_at(repo, before.tree, [path]).get(path, "")
             changed[path] = (before.states.get(path, unchanged_state), state)
 
         def read(path: str) -> bytes | None:
             mode, _, blob = changed[path][1].partition(" ")
             # a run may have been of a content that was never committed, and is on disk
-            return (
-                next((text for _, text in read_files(repo, [FileEntry(path, blob, mode)])), None)
-                if blob
-                else None
-            )
+            if not blob:
+                return None
+            return next((text for _, text in read_files(repo, [FileEntry(path, blob, mode)])), None)
 
         return moved_tests(file_changes(self._ws, repo, changed, other).values(), read)

@@ -77,11 +77,10 @@ class TestSource:
         if path not in self._tests:
             content = self.file(path)
             config = PytestConfigs.of(config_paths(path), self._read).for_file(path)
-            self._tests[path] = (
-                collected_names(content.content, config, self._reported(path))
-                if content is not None
-                else frozenset()
-            )
+            if content is not None:
+                self._tests[path] = collected_names(content.content, config, self._reported(path))
+            else:
+                self._tests[path] = frozenset()
         return name in self._tests[path]
 
     def change(self, before: CitedTest, nodeid: str) -> str:

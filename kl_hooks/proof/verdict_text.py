@@ -33,7 +33,9 @@ def failure_text(proof: Proof, entries: Iterable[Entry]) -> str:
             f"run {run} failed on this content ({outcome_counts(failed)}). See: kl evidence show"
             f" {run}"
         )
-    return "a test that failed on this content has not passed since" if proof.failed else ""
+    if proof.failed:
+        return "a test that failed on this content has not passed since"
+    return ""
 
 
 def rerun_text(proof: Proof) -> str:
@@ -44,16 +46,17 @@ def rerun_text(proof: Proof) -> str:
     reasons = {test.reason for test in proof.missing}
     if proof.stale:
         return f"{number} (run {proof.stale[:8]} is valid for the others)"
-    return f"{number}: {reasons.pop()}" if len(reasons) == 1 else number
+    if len(reasons) != 1:
+        return number
+    return f"{number}: {reasons.pop()}"
 
 
 def passed_text(proof: Proof, untracked: bool) -> str:
     """`run 5d1e0a77 passed on exactly this content`; of a run that was a part, with the others."""
-    content = (
-        "this content, with untracked files in the working tree"
-        if untracked
-        else "exactly this content"
-    )
+    if untracked:
+        content = "this content, with untracked files in the working tree"
+    else:
+        content = "exactly this content"
     runs = name_list([run[:8] for run in proof.cited_runs], _NAMED_RUNS)
     if len(proof.cited_runs) > 1:
         return f"runs {runs} passed together on {content}"

@@ -40,7 +40,9 @@ def ended_words(kind: Kind, record: Record) -> str:
     ]
     word = next((value for value in values if value in _ENDED), "")
     later = ", ".join(record.many("superseded_by"))
-    return f"{word} by {later}" if word == "superseded" and later else word
+    if word == "superseded" and later:
+        return f"{word} by {later}"
+    return word
 
 
 def cited_records(kind: Kind, record: Record) -> Iterator[Citation]:
@@ -56,7 +58,9 @@ def cited_records(kind: Kind, record: Record) -> Iterator[Citation]:
 def cited_id(text: str) -> str:
     """The ID of the record that a text names, `ADR-7` or `adr:ADR-0007`; empty for none."""
     name = full_record_id(text.rpartition(":")[2].strip())
-    return name if RECORD_ID.fullmatch(name) else ""
+    if RECORD_ID.fullmatch(name):
+        return name
+    return ""
 
 
 def ended_ids(ws: Workspace, ids: Iterable[str]) -> dict[str, str]:

@@ -87,7 +87,9 @@ class Section:
         own = lines[self.start + bool(self.heading) : self.end]
         filled = [number for number, line in enumerate(own) if line.strip()]
         text = "\n".join(own[filled[0] : filled[-1] + 1]) if filled else ""
-        return "" if _COMMENTS_ONLY.fullmatch(text) else text
+        if _COMMENTS_ONLY.fullmatch(text):
+            return ""
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,9 @@ def _spans(node: MapNode, lines: list[str], end: int) -> Iterator[KeySpan]:
 
 def _node_value(path: str, node: Node, problems: list[Problem]) -> Any:
     if isinstance(node, TextNode):
-        return node.value if node.value or not node.plain else None
+        if node.value or not node.plain:
+            return node.value
+        return None
     inner = node.items if isinstance(node, ListNode) else tuple(value for _, value in node.entries)
     for inner_node in inner:
         if not isinstance(inner_node, TextNode):
@@ -219,7 +223,9 @@ def _node_value(path: str, node: Node, problems: list[Problem]) -> Any:
 
 def _scalar(value: str | int | bool, typed: bool = False) -> str:
     if isinstance(value, bool):
-        return "true" if value else "false"
+        if value:
+            return "true"
+        return "false"
     if isinstance(value, int):
         return str(value)
     plain = _PLAIN_SCALAR.fullmatch(value) and not value.endswith(" ")
@@ -316,7 +322,9 @@ def _section_field(kind: Kind, section: Section) -> Field | None:
 
 def _section_value(field: Field, body: list[str], section: Section) -> Any:
     text = section.text_in(body)
-    return list(list_items(text)) if field.type == "lines" else text
+    if field.type != "lines":
+        return text
+    return list(list_items(text))
 
 
 def text_outside_fields(kind: Kind, record: Record) -> str:
@@ -403,11 +411,10 @@ def template(kind: Kind, raw: Mapping[str, Any] | None = None) -> str:
             continue
         value = stated_values.get(field.name)
         if field.section:
-            text = (
-                "\n".join(f"- {one}" for one in value)
-                if isinstance(value, list)
-                else str(value or "")
-            )
+            if isinstance(value, list):
+                text = "\n".join(f"- {one}" for one in value)
+            else:
+                text = str(value or "")
             body += [f"## {field.section}", "", text or f"<!-- {field.description} -->", ""]
         elif value is not None:
             head += format_entry(field.name, tuple(value) if isinstance(value, list) else value)
@@ -415,9 +422,10 @@ def template(kind: Kind, raw: Mapping[str, Any] | None = None) -> str:
             choices = f" One of: {', '.join(field.choices)}." if field.choices else ""
             empty = f"# {field.name}:{' []' if field.type in ('lines', 'words', 'ids') else ''}"
             if field.name == "status" or field.required:
-                empty = (
-                    f"status: {kind.statuses[0]}" if field.name == "status" else f"{field.name}:"
-                )
+                if field.name == "status":
+                    empty = f"status: {kind.statuses[0]}"
+                else:
+                    empty = f"{field.name}:"
             head += [f"# {field.description}{choices}", empty]
     return "\n".join([*head, "---", "", *body])
 
@@ -467,11 +475,10 @@ def _change_field(
             lines += ["", *block]
         if in_section:
             return _join_lines(text, lines)
-    new = (
-        []
-        if value is None
-        else format_entry(span.key if span else field.name, value, field.type in _UNQUOTED_TYPES)
-    )
+    if value is None:
+        new = []
+    else:
+        new = format_entry(span.key if span else field.name, value, field.type in _UNQUOTED_TYPES)
     if span is None:
         lines[front.end : front.end] = new
         return _join_lines(text, lines)
@@ -511,7 +518,9 @@ def split_sections(lines: Sequence[str]) -> list[Section]:
 def leading_title(lines: Sequence[str]) -> str:
     """Return the heading of the first level that begins the text; empty where there is none."""
     match = _TITLE.fullmatch(next((line for line in lines if line.strip()), ""))
-    return match[1] if match else ""
+    if not match:
+        return ""
+    return match[1]
 
 
 def fields_by_heading(
@@ -606,11 +615,10 @@ def _read_skill(kind: Kind, path: str, front: FrontMatter, body: list[str]) -> P
     }
     for name, value in ours.items():
         field = kind.by_name.get(name)
-        raw[name] = (
-            _listed(str(value))
-            if field is not None and field.type in ("ids", "words", "lines")
-            else value
-        )
+        if field is not None and field.type in ("ids", "words", "lines"):
+            raw[name] = _listed(str(value))
+        else:
+            raw[name] = value
     line = next((span.start + 1 for span in front.spans if span.key == "metadata"), 1)
     places = {
         key: span.start + 1
@@ -650,11 +658,9 @@ def _listed(text: str) -> str | list[str]:
         decoded = json.loads(text) if text.startswith("[") else None
     except (ValueError, RecursionError):
         return text
-    return (
-        decoded
-        if isinstance(decoded, list) and all(isinstance(one, str) for one in decoded)
-        else text
-    )
+    if isinstance(decoded, list) and all(isinstance(one, str) for one in decoded):
+        return decoded
+    return text
 
 
 def _joined(kind: Kind, field: Field, value: Value) -> str:
@@ -674,7 +680,9 @@ def _joined(kind: Kind, field: Field, value: Value) -> str:
         and joined.split(", ") == bare
         and not any("," in one for one in bare)
     )
-    return joined if is_plain else json.dumps(bare, ensure_ascii=False)
+    if is_plain:
+        return joined
+    return json.dumps(bare, ensure_ascii=False)
 
 
 def _change_skill(kind: Kind, text: str, values: Mapping[str, Value | None]) -> str:
@@ -719,11 +727,10 @@ def _skill_template(kind: Kind, stated_values: Mapping[str, Any]) -> str:
     head = ["---", f"# A {kind.name}: {kind.purpose}"]
     for name, key in _SKILL_KEYS.items():
         field, value = kind.by_name[name], stated_values.get(name)
-        entry = (
-            format_entry(key, str(value))
-            if value
-            else [f"{key}:" if field.required else f"# {key}:"]
-        )
+        if value:
+            entry = format_entry(key, str(value))
+        else:
+            entry = [f"{key}:" if field.required else f"# {key}:"]
         head += [f"# {field.description}", *entry]
     head += [
         "metadata:",

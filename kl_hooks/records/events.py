@@ -283,13 +283,13 @@ def _occurrence_counts(
 
 def _counts_by_clone(record: Record) -> dict[str, str]:
     counted = record.values.get("counted")
-    return (
-        {str(name): str(number) for name, number in counted.items()}
-        if isinstance(counted, Mapping)
-        else {}
-    )
+    if not isinstance(counted, Mapping):
+        return {}
+    return {str(name): str(number) for name, number in counted.items()}
 
 
 def _clone_id(db: Database) -> str:
     row = db.row("SELECT body FROM record_event WHERE name = ? ORDER BY seq LIMIT 1", (_CLONE,))
-    return str(json.loads(row[0])["id"]) if row else ""
+    if not row:
+        return ""
+    return str(json.loads(row[0])["id"])

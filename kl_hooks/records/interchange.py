@@ -143,9 +143,12 @@ def format_records(
     text = "".join(
         f"{'- ' if not n else '  '}{line}\n" for block in blocks for n, line in enumerate(block)
     )
-    text = "\n".join(blocks[0]) + "\n" if len(blocks) == 1 else text
+    if len(blocks) == 1:
+        text = "\n".join(blocks[0]) + "\n"
     # eight digits: the `\u` of YAML has four, and no surrogate pairs as JSON has them
-    return _NOT_ASCII.sub(lambda match: f"\\U{ord(match[0]):08x}", text) if ascii_only else text
+    if not ascii_only:
+        return text
+    return _NOT_ASCII.sub(lambda match: f"\\U{ord(match[0]):08x}", text)
 
 
 def plan_import(
@@ -231,7 +234,9 @@ def _parse_file(path: str, data: bytes) -> tuple[Any, list[Problem]]:
 
 def _plain_value(node: Node) -> Any:
     if isinstance(node, TextNode):
-        return node.value if node.value or not node.plain else None
+        if node.value or not node.plain:
+            return node.value
+        return None
     if isinstance(node, ListNode):
         return [_plain_value(one) for one in node.items]
     return {key.value: _plain_value(value) for key, value in node.entries}
@@ -262,11 +267,10 @@ def _id_conflicts(ws: Workspace, kind: Kind, new: Sequence[ImportedRecord]) -> l
     """Return the IDs that two of them share, and those that were used before."""
     problems: list[Problem] = []
     first: dict[str, str] = {}
-    stored = (
-        stored_records(ws, [imported.id for imported in new if imported.id])
-        if kind.numbering != "hash"
-        else {}
-    )
+    if kind.numbering != "hash":
+        stored = stored_records(ws, [imported.id for imported in new if imported.id])
+    else:
+        stored = {}
     for imported in new:
         if imported.id and imported.id in first:
             reason = f"{imported.id} is the id of {first[imported.id]} too."

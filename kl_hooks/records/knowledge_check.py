@@ -335,7 +335,9 @@ def _governed_path(text: str) -> str:
     """The path of a file or folder that a field names; empty for symbols and records."""
     with suppress(InvalidValue):
         scheme, path = split_id(node_id(text))
-        return path if scheme == "file" else ""
+        if scheme == "file":
+            return path
+        return ""
     return ""
 
 
@@ -405,7 +407,9 @@ def seal_records(ws: Workspace, ids: Sequence[str] = ()) -> list[Seal]:
         if digest := _digest(ws, seal.path):
             events.append(Event(_SEALED, seal.id, "human", {CONTENT: digest}))
     append_events(ws, events)
-    return verify_seals(ws, [seal.id for seal in unsealed]) if unsealed else []
+    if not unsealed:
+        return []
+    return verify_seals(ws, [seal.id for seal in unsealed])
 
 
 def _seal(ws: Workspace, record: Record, events: Sequence[Event]) -> Seal:
@@ -421,5 +425,7 @@ def _digest(ws: Workspace, path: str) -> str:
     """SHA-256 of a file as it is; empty where it can't be read."""
     with suppress(UsageProblem):
         content = read_small(ws.root / path, within=ws.root)
-        return hashlib.sha256(content).hexdigest() if content is not None else ""
+        if content is None:
+            return ""
+        return hashlib.sha256(content).hexdigest()
     return ""

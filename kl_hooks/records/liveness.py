@@ -83,15 +83,18 @@ class LiveRecords:
     def path(self, identifier: str, path: str) -> str:
         """Return the path of a record's file, of a quarantined one without its title."""
         hidden = quarantines(self._ws, get_records(self._ws, [identifier]))
-        return untitled_path(path, identifier) if identifier in hidden else path
+        if identifier not in hidden:
+            return path
+        return untitled_path(path, identifier)
 
     def _quarantined_links(self, links: Sequence[Link]) -> dict[Link, str]:
         """The links that quarantined records have → the ID of the record."""
         ids = {link: link.source.rpartition(":")[2] for link in links}
         ids = {link: name for link, name in ids.items() if RECORD_ID.fullmatch(name)}
-        hidden = (
-            quarantines(self._ws, get_records(self._ws, sorted(set(ids.values())))) if ids else {}
-        )
+        if ids:
+            hidden = quarantines(self._ws, get_records(self._ws, sorted(set(ids.values()))))
+        else:
+            hidden = {}
         return {link: name for link, name in ids.items() if name in hidden}
 
     def mark(self, identifier: str) -> str:
@@ -101,7 +104,9 @@ class LiveRecords:
             return ""
         records = get_records(self._ws, [name])
         reasons = [reason for some in quarantines(self._ws, records).values() for reason in some]
-        return f"quarantined until a person has read it: {'; '.join(reasons)}" if reasons else ""
+        if not reasons:
+            return ""
+        return f"quarantined until a person has read it: {'; '.join(reasons)}"
 
 
 def quarantines(ws: Workspace, records: Sequence[Record]) -> dict[str, tuple[str, ...]]:
@@ -206,7 +211,9 @@ ENDED_VERIFICATIONS: Final = ("disproven", "deprecated", "superseded")
 
 def verification_status(kind: Kind, record: Record) -> str:
     """Return how a record fared since it was made; empty for a kind whose records are not verified."""
-    return record.text(VERIFICATION.name) if VERIFICATION in kind.fields else ""
+    if VERIFICATION not in kind.fields:
+        return ""
+    return record.text(VERIFICATION.name)
 
 
 def _not_in_force_reason(ws: Workspace, record: Record) -> str:
@@ -223,7 +230,9 @@ def _not_in_force_reason(ws: Workspace, record: Record) -> str:
         return verification
     later = get_records(ws, record.many("superseded_by"))
     # A successor that is only proposed ends nothing yet.
-    return "superseded" if any(one.status in ws.kinds[one.kind].live for one in later) else ""
+    if any(one.status in ws.kinds[one.kind].live for one in later):
+        return "superseded"
+    return ""
 
 
 def _not_accepted_reason(ws: Workspace, record: Record) -> str:
@@ -239,7 +248,9 @@ def _not_accepted_reason(ws: Workspace, record: Record) -> str:
     unvouched = record.authority == "agent" or _is_unvouched(kind, record)
     if kind.nature == "directive" and unvouched and not gated:
         return "not accepted"
-    return "quarantined" if _injection_reasons(ws, record) else ""
+    if _injection_reasons(ws, record):
+        return "quarantined"
+    return ""
 
 
 def _injection_reasons(ws: Workspace, record: Record) -> tuple[str, ...]:

@@ -156,9 +156,9 @@ def _best_excerpt(text: str, words: Sequence[str], most: int = 480) -> str:
     excerpt = ""
     for line in "\n".join(paragraphs[best:]).split("\n"):
         if len(excerpt) + len(line) > most:
-            return (
-                f"{excerpt}{line[: max(0, most - len(excerpt))]}…" if not excerpt else f"{excerpt}…"
-            )
+            if not excerpt:
+                return f"{excerpt}{line[: max(0, most - len(excerpt))]}…"
+            return f"{excerpt}…"
         excerpt += f"{line.rstrip()}\n"
     return excerpt.strip()
 
@@ -171,11 +171,10 @@ def get_page(ws: Workspace, name: str, documents: Callable[[], Sequence[Page]] =
     """
     sync(ws)
     place = Path(name)
-    path = (
-        place.relative_to(ws.root).as_posix()
-        if place.is_absolute() and place.is_relative_to(ws.root)
-        else name
-    )
+    if place.is_absolute() and place.is_relative_to(ws.root):
+        path = place.relative_to(ws.root).as_posix()
+    else:
+        path = name
     path = path.removeprefix("./")
     pages = _pages(ws)
     matching = PageNames(pages).find(path)
@@ -203,11 +202,10 @@ def outgoing_links(
     pages.
     """
     with ws.store.reading("graph") as db:
-        row = (
-            db.row("SELECT links FROM page WHERE path = ?", (page.path,))
-            if db is not None
-            else None
-        )
+        if db is not None:
+            row = db.row("SELECT links FROM page WHERE path = ?", (page.path,))
+        else:
+            row = None
         if db is None or (row is None and text is None):
             return []
         pages = all_pages(db)
@@ -251,11 +249,10 @@ def unlinked_mentions(ws: Workspace, page: Page, limit: int = 20) -> list[PageLi
         return []
     mentions: list[PageLine] = []
     with ws.store.reading("graph") as db:
-        rows = (
-            db.rows("SELECT path, node, id, title FROM page ORDER BY changed DESC, path")
-            if db is not None
-            else []
-        )
+        if db is not None:
+            rows = db.rows("SELECT path, node, id, title FROM page ORDER BY changed DESC, path")
+        else:
+            rows = []
         likely = _pages_with_words(ws, db, names) if db is not None else None
     for row in rows:
         other = Page(*row)
@@ -272,9 +269,9 @@ def mention_of(page: Page) -> re.Pattern[str] | None:
     """Return what finds the title or ID of a page in a text; None where both are too short."""
     # The words of a title may be on two lines.
     patterns = [r"\s+".join(map(re.escape, name.split())) for name in _names(page)]
-    return (
-        re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)", re.IGNORECASE) if patterns else None
-    )
+    if not patterns:
+        return None
+    return re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)", re.IGNORECASE)
 
 
 def _names(page: Page) -> list[str]:
@@ -367,7 +364,9 @@ def _pages(ws: Workspace) -> list[Page]:
 
 def _line_text(ws: Workspace, path: str, number: int) -> str:
     lines = read_page(ws, path).body.split("\n")
-    return redact_text(lines[number - 1].strip()) if 0 < number <= len(lines) else ""
+    if 0 < number <= len(lines):
+        return redact_text(lines[number - 1].strip())
+    return ""
 
 
 def _pages_with_words(ws: Workspace, db: Database, names: Sequence[str]) -> set[str] | None:
@@ -390,7 +389,9 @@ def _first_mention(ws: Workspace, path: str, mention: re.Pattern[str]) -> int:
     for link in page.links:
         text = text.replace(f"[[{link.target}", " " * (len(link.target) + 2))
     match = mention.search(text)
-    return text.count("\n", 0, match.start()) + 1 if match else 0
+    if not match:
+        return 0
+    return text.count("\n", 0, match.start()) + 1
 
 
 def _significant_words(ws: Workspace, page: Page) -> list[str]:

@@ -122,7 +122,9 @@ class PageSection:
 
     def node(self, path: str) -> str:
         """Its ID in the graph, on the page of this path; that of the first one is the page's."""
-        return f"file:{path}#{self.anchor}" if self.anchor else f"file:{path}"
+        if self.anchor:
+            return f"file:{path}#{self.anchor}"
+        return f"file:{path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +198,9 @@ class PageNames:
 
 def all_pages(db: Database | None) -> list[Page]:
     """Return all pages, by path."""
-    return (
-        [Page(*row) for row in db.rows("SELECT path, node, id, title FROM page ORDER BY path")]
-        if db
-        else []
-    )
+    if not db:
+        return []
+    return [Page(*row) for row in db.rows("SELECT path, node, id, title FROM page ORDER BY path")]
 
 
 def link_target(ws: Workspace, db: Database, names: PageNames, target: str, method: str) -> str:
@@ -209,11 +209,17 @@ def link_target(ws: Workspace, db: Database, names: PageNames, target: str, meth
     """
     pages = names.find(target)
     if pages:
-        return pages[0].node if len(pages) == 1 else ""
+        if len(pages) != 1:
+            return ""
+        return pages[0].node
     if method == LINK_METHODS[1]:
-        return f"file:{target}" if (ws.root / target).exists() else ""
+        if not (ws.root / target).exists():
+            return ""
+        return f"file:{target}"
     row = db.row("SELECT id FROM documents WHERE owner = ?", (f"record:{target}",))
-    return str(row[0]) if row else ""
+    if not row:
+        return ""
+    return str(row[0])
 
 
 def written_links(text: PageText) -> list[tuple[str, str, int, int, str]]:
@@ -234,7 +240,9 @@ def _title_key(title: str) -> str:
 def _slug_in_path(page: Page) -> str:
     """`ADR-0007-two-scanners.md` → `two-scanners`."""
     name = page.path.rpartition("/")[2].rpartition(".")[0]
-    return name.removeprefix(page.id).lstrip("-") if page.id else name
+    if not page.id:
+        return name
+    return name.removeprefix(page.id).lstrip("-")
 
 
 def read_page(ws: Workspace, path: str) -> PageText:
@@ -267,9 +275,10 @@ def parse_page(path: str, data: bytes, most: int = MOST_PAGE_BYTES) -> PageText:
         or stem,
         2000,
     )
-    links = (
-        (tuple(find_wikilinks(body)), tuple(find_file_links(path, body))) if markdown else ((), ())
-    )
+    if markdown:
+        links = (tuple(find_wikilinks(body)), tuple(find_file_links(path, body)))
+    else:
+        links = ((), ())
     return PageText(
         title, links[0], body, links[1], tuple(_split_page(title, page_headings, lines))
     )
@@ -296,9 +305,11 @@ def _split_page(
         above = [*(upper for upper in above if upper.level < heading.level), heading]
         name = slug(heading.words, None) or "section"
         anchors[name] = number = anchors.get(name, -1) + 1
-        anchor = (
-            f"{name}-{number}" if number else name
-        )  # GitHub numbers equal headings the same way
+        # GitHub numbers equal headings the same way
+        if number:
+            anchor = f"{name}-{number}"
+        else:
+            anchor = name
         around = tuple(one_line(upper.words, 200) for upper in above[:-1] if upper.level > 1)
         text = "\n".join(lines[part.start : part.stop])
         yield PageSection(

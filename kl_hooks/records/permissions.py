@@ -44,7 +44,9 @@ def agent_author(ws: Workspace, author: str) -> str:
     if author.startswith("agent:"):
         return author
     name = "" if author in PROGRAMS else agent(ws.environ)
-    return f"agent:{name}" if name else ""
+    if not name:
+        return ""
+    return f"agent:{name}"
 
 
 def sign_record(ws: Workspace, values: dict[str, Any]) -> str:
@@ -55,7 +57,9 @@ def sign_record(ws: Workspace, values: dict[str, Any]) -> str:
     _refuse_human_authority(name, values)
     if name and "authority" not in values:
         values["authority"] = "agent"
-    return f"agent:{name}" if name else ""
+    if not name:
+        return ""
+    return f"agent:{name}"
 
 
 def _refuse_human_authority(name: str | None, values: dict[str, Any]) -> None:

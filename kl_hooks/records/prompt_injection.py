@@ -338,7 +338,9 @@ def _is_leet(word: str) -> bool:
 
 
 def _read_digits(word: str) -> str:
-    return word.translate(_DIGITS) if _is_leet(word) else word
+    if not _is_leet(word):
+        return word
+    return word.translate(_DIGITS)
 
 
 _JOINED: Final = re.compile(

@@ -246,11 +246,10 @@ def unreadable_records(ws: Workspace) -> list[tuple[int, str, str]]:
     known = {kind_folder(kind) for kind in ws.kinds.values()}
     for path in sorted((ws.root / KNOWLEDGE_FOLDER).glob("*/")):
         folder = f"{KNOWLEDGE_FOLDER}{path.name}/"
-        number = (
-            0
-            if folder in known
-            else sum(1 for one in path.glob("*.md") if _RECORD_FILE.fullmatch(one.name))
-        )
+        if folder in known:
+            number = 0
+        else:
+            number = sum(1 for one in path.glob("*.md") if _RECORD_FILE.fullmatch(one.name))
         if number:
             hint = "Fix the file of the kind in .kl/kinds/, or restore it."
             found.append((number, f"in {folder}", f"no kind has this folder. {hint}"))
@@ -260,8 +259,12 @@ def unreadable_records(ws: Workspace) -> list[tuple[int, str, str]]:
 def format_value(value: object) -> str:
     """Return a value of a field as people read it, in one line."""
     if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ", ".join(value) if isinstance(value, tuple) else str(value)
+        if value:
+            return "yes"
+        return "no"
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return str(value)
 
 
 def values_to_dict(record: Record) -> dict[str, Any]:
@@ -272,7 +275,9 @@ def values_to_dict(record: Record) -> dict[str, Any]:
 def _plain_value(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
-    return list(value) if isinstance(value, tuple) else value
+    if not isinstance(value, tuple):
+        return value
+    return list(value)
 
 
 def record_to_dict(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:
@@ -316,15 +321,15 @@ def _select(ws: Workspace, where: str, params: Sequence[Any]) -> list[Record]:
     file.
     """
     with ws.store.reading("graph") as db:
-        in_files = (
-            records_in_files(db, f"{where} ORDER BY archived, path", params)
-            if db is not None
-            else []
-        )
+        if db is not None:
+            in_files = records_in_files(db, f"{where} ORDER BY archived, path", params)
+        else:
+            in_files = []
     with ws.store.reading() as db:
-        in_rows = (
-            records_in_rows(db, f"rests = 'state' AND {where}", params) if db is not None else []
-        )
+        if db is not None:
+            in_rows = records_in_rows(db, f"rests = 'state' AND {where}", params)
+        else:
+            in_rows = []
     ids = {record.id for record in in_files}
     return [*in_files, *(one.record for one in in_rows if one.record.id not in ids)]
 

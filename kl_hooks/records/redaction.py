@@ -25,7 +25,9 @@ def redact_text(text: str) -> str:
     redacted = redact(text)
     # Without a new mark nothing was a secret: then the text stays as it is, colors and odd
     # characters included.
-    return redacted if len(_MARK.findall(redacted)) > len(_MARK.findall(text)) else text
+    if len(_MARK.findall(redacted)) > len(_MARK.findall(text)):
+        return redacted
+    return text
 
 
 def redact_record(record: Record) -> Record:
@@ -45,9 +47,10 @@ def find_secrets(path: str, text: str) -> Iterator[tuple[Problem, bool]]:
         return
     for number, line in enumerate(text.split("\n"), 1):
         redacted = redact_text(line)
-        rules = (
-            sorted({*_MARK.findall(redacted)} - {*_MARK.findall(line)}) if redacted != line else []
-        )
+        if redacted != line:
+            rules = sorted({*_MARK.findall(redacted)} - {*_MARK.findall(line)})
+        else:
+            rules = []
         if rules:
             reason = f"holds what looks like a secret ({', '.join(rules)})."
             hint = "Remove it, and revoke it: git keeps what was committed."

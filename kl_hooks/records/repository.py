@@ -57,7 +57,9 @@ def git_output(ws: Workspace, *args: str) -> bytes:
     such file).
     """
     try:
-        return git_in(ws.repo, *args) if ws.repo is not None else b""
+        if ws.repo is None:
+            return b""
+        return git_in(ws.repo, *args)
     except GitFailed:
         return b""
 
@@ -78,7 +80,9 @@ def paths_in_history(ws: Workspace, revision: str, folder: str) -> set[str]:
 
 def kind_folder(kind: Kind) -> str:
     """`.kl/knowledge/decisions/`; of a kind in folders of its own the first of those."""
-    return f"{kind.folders[0]}/" if kind.folders else f"{KNOWLEDGE_FOLDER}{kind.plural}/"
+    if kind.folders:
+        return f"{kind.folders[0]}/"
+    return f"{KNOWLEDGE_FOLDER}{kind.plural}/"
 
 
 def kind_of_path(path: str, kinds: Mapping[str, Kind]) -> Kind | None:
@@ -158,7 +162,9 @@ def _docs_folder(ws: Workspace) -> str:
 
 
 def _folders(kind: Kind) -> tuple[str, ...]:
-    return () if kind.folders else (kind_folder(kind), kind_folder(kind) + "archive/")
+    if kind.folders:
+        return ()
+    return (kind_folder(kind), kind_folder(kind) + "archive/")
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
@@ -298,7 +304,9 @@ def select_rows(
 ) -> list[Row]:
     """Return the rows of a query; none where the database does not exist."""
     with ws.store.reading(database) as db:
-        return db.rows(sql, params) if db is not None else []
+        if db is None:
+            return []
+        return db.rows(sql, params)
 
 
 def records_in_files(db: Database, where: str, params: Sequence[Any] = ()) -> list[Record]:

@@ -228,14 +228,16 @@ def _content_digest(ws: Workspace, path: str) -> str:
         data = read_small(ws.root / path, within=ws.root)
     except UsageProblem:
         return ""
-    return "" if data is None else hashlib.sha256(data).hexdigest()
+    if data is None:
+        return ""
+    return hashlib.sha256(data).hexdigest()
 
 
 def _known_pages(db: Database | None) -> dict[str, str]:
     """Return path → stamp of every page of docs as it was read."""
-    return (
-        dict(db.rows("SELECT path, stamp FROM page WHERE authored = 0")) if db is not None else {}
-    )
+    if db is None:
+        return {}
+    return dict(db.rows("SELECT path, stamp FROM page WHERE authored = 0"))
 
 
 def _read_file(ws: Workspace, db: Database, path: str, stamp: str) -> Record | None:

@@ -175,7 +175,9 @@ def _line(field: Field, raw_value: Any) -> str:
             "must be one line.",
             f"Put the rest into another field: {field.description}" if field.description else "",
         )
-    return line if line.strip() else ""
+    if line.strip():
+        return line
+    return ""
 
 
 def _multiline(field: Field, raw_value: Any) -> str:
@@ -183,7 +185,9 @@ def _multiline(field: Field, raw_value: Any) -> str:
     if isinstance(raw_value, list | tuple):
         raw_value = "\n".join(f"- {item}" for item in _lines(field, raw_value))
     text = _as_text(raw_value, _MAX_TEXT)
-    return text if text.strip() else ""
+    if text.strip():
+        return text
+    return ""
 
 
 def _lines(field: Field, raw_value: Any) -> tuple[str, ...]:

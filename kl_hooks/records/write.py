@@ -202,11 +202,10 @@ def change_record(
         )
     who = agent_author(ws, by)
     by = by or who
-    ruling = (
-        rule_on_new(kind, raw, who)
-        if how == REVIVE
-        else rule_on_change(ws, kind, record, raw, how, who)
-    )
+    if how == REVIVE:
+        ruling = rule_on_new(kind, raw, who)
+    else:
+        ruling = rule_on_change(ws, kind, record, raw, how, who)
     proposed = _checked_proposal(kind, ruling.proposed)
     if proposed is not None and not ruling.allowed:
         return _propose_change(ws, record, how, proposed, by)
@@ -290,9 +289,9 @@ def redact_values(raw: Mapping[str, Any]) -> dict[str, Any]:
             return redact(value)
         if isinstance(value, list | tuple):
             return [clean(one) for one in value]
-        return (
-            {clean(k): clean(v) for k, v in value.items()} if isinstance(value, Mapping) else value
-        )
+        if not isinstance(value, Mapping):
+            return value
+        return {clean(k): clean(v) for k, v in value.items()}
 
     return {name: clean(value) for name, value in raw.items()}
 
@@ -376,11 +375,9 @@ def _content_note(record: Record, by: str, who: str, files: FileChanges) -> dict
     is a person's.
     """
     digest = files.digests.get(record.path, "")
-    return (
-        {CONTENT: digest}
-        if digest and not who and by not in PROGRAMS and record.authority == "human"
-        else {}
-    )
+    if digest and not who and by not in PROGRAMS and record.authority == "human":
+        return {CONTENT: digest}
+    return {}
 
 
 def _cleared_and_set(
@@ -465,7 +462,9 @@ def _as_stored_now(db: Database, record: Record, how: str) -> Record:
     """
     row = None if record.path else next(iter(records_in_rows(db, "id = ?", (record.id,))), None)
     if row is None or row.rests == "state":
-        return row.record if row else record
+        if not row:
+            return record
+        return row.record
     if how == REVIVE:
         return record
     hint = f"See: kl {record.kind} show {record.id}"

@@ -181,7 +181,9 @@ def _from_git(configured: Mapping[str, str]) -> Iterator[TrustedKey | Problem]:
 def _time(text: str) -> int:
     """A date, or a time in ISO 8601, in microseconds; 0 for an empty text."""
     try:
-        return micros(text) if text else 0
+        if not text:
+            return 0
+        return micros(text)
     except ValueError:
         raise ValueError(f"{one_line(repr(text), 40)} is no date such as 2027-12-31") from None
 
@@ -552,7 +554,9 @@ def import_flaw(receipt: Receipt) -> str:
     if flaw := receipt_flaw(receipt):
         return flaw
     # refused, not redacted: its ID would be another one
-    return "it holds what looks like a secret" if _holds_secret(receipt) else ""
+    if _holds_secret(receipt):
+        return "it holds what looks like a secret"
+    return ""
 
 
 def _holds_secret(receipt: Receipt) -> bool:
@@ -625,7 +629,9 @@ def add_signatures(db: Database, signed: Iterable[SignedReceipt], now: int) -> i
 
 def _count(db: Database) -> int:
     row = db.row("SELECT COUNT(*) FROM attestation")
-    return int(row[0]) if row else 0
+    if not row:
+        return 0
+    return int(row[0])
 
 
 def vouched(
@@ -655,11 +661,10 @@ def _judge(
     good, reasons = [], []
     for key, added in keys:
         trusted_key = trust.get(key)
-        why = (
-            trusted_key.why_not(entry.receipt.ended, added)
-            if trusted_key
-            else f"its key {key} is not trusted here"
-        )
+        if trusted_key:
+            why = trusted_key.why_not(entry.receipt.ended, added)
+        else:
+            why = f"its key {key} is not trusted here"
         if trusted_key and not why:
             good.append(trusted_key)
         else:

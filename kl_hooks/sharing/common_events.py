@@ -114,11 +114,10 @@ def import_events(ws: Workspace, repo: Repository, limits: Limits) -> tuple[int,
         sql = "SELECT name, value FROM evidence_cursor WHERE name LIKE 'events:%'"
         rows_of_cursors = there.rows(sql) if there else []
         cursors = {str(name).removeprefix("events:"): str(at) for name, at in rows_of_cursors}
-        batches = (
-            {str(one) for (one,) in there.rows("SELECT DISTINCT batch FROM common_event")}
-            if there
-            else set()
-        )
+        if there:
+            batches = {str(one) for (one,) in there.rows("SELECT DISTINCT batch FROM common_event")}
+        else:
+            batches = set()
     # with the keys: a batch counts from the moment on that its key is trusted
     state = digest("trusted/1", sorted(trusted))[:16]
     reading = NoteReading(refs_of(repo, _SORT), _SORT, cursors, limits, state)
@@ -218,7 +217,9 @@ def _flaw(event: CommonEvent) -> str:
             return "an event of another form"
     except (TypeError, ValueError, RecursionError):
         return "an event of another form"
-    return "it holds what looks like a secret" if redact_value(_row(event)) != _row(event) else ""
+    if redact_value(_row(event)) != _row(event):
+        return "it holds what looks like a secret"
+    return ""
 
 
 def _checked(line: bytes, trusted: Collection[str]) -> list[tuple[CommonEvent, str]] | str:
@@ -246,4 +247,6 @@ def _has_table(db: Database) -> bool:
 
 def _count(db: Database) -> int:
     row = db.row("SELECT COUNT(*) FROM common_event")
-    return int(row[0]) if row else 0
+    if not row:
+        return 0
+    return int(row[0])

@@ -146,4 +146,6 @@ class NoteReading:
     def _start(self, ref: NoteRef, cursors: Mapping[str, str]) -> int:
         """The first line that was not read, where the ref did not move since."""
         stamp, _, number = cursors.get(ref.name, "").rpartition(" ")
-        return int(number) if stamp == self._stamp(ref) and number.isdecimal() else 0
+        if stamp == self._stamp(ref) and number.isdecimal():
+            return int(number)
+        return 0

@@ -285,11 +285,10 @@ def share(
         sound = _without_repeated_checks(_sound(_published(ws, repo, receipts), remarks))
         new = _new_receipts(repo, writer, sound, signed=key is not None)
         if not dry_run and new:
-            sets = (
-                _executed_here(ws, new)
-                if receipts is None
-                else {receipt.run: executed.get(receipt.run) for receipt in new}
-            )
+            if receipts is None:
+                sets = _executed_here(ws, new)
+            else:
+                sets = {receipt.run: executed.get(receipt.run) for receipt in new}
             # before the receipts: these are written once, and vouch for the sets
             remarks += share_executed(repo, writer, new, sets)
             _write_receipts(repo, writer, new, key)
@@ -341,9 +340,10 @@ def _without_repeated_checks(receipts: Sequence[Receipt]) -> list[Receipt]:
 def _recorded_here(ws: Workspace) -> list[Receipt]:
     """What this store recorded itself, oldest first."""
     with ws.store.reading() as db:
-        entries = (
-            [entry for source in _SOURCES for entry in recent(db, _RUNS, source)] if db else []
-        )
+        if db:
+            entries = [entry for source in _SOURCES for entry in recent(db, _RUNS, source)]
+        else:
+            entries = []
         # a run of edited files is of no use to others, unless they were committed as they were
         trees = {tree for (tree,) in db.rows("SELECT tree FROM commit_log")} if db else set()
     own = (entry for entry in sorted(entries, key=lambda entry: entry.seq) if not entry.folded)
@@ -394,11 +394,9 @@ def _write_receipts(
 def _executed_here(ws: Workspace, receipts: Sequence[Receipt]) -> dict[str, Executed | None]:
     """What the tests of the newest of these runs executed, by run."""
     with ws.store.reading() as db:
-        return (
-            {one.run: executed_of_run(db, one.run) for one in receipts[-NEWEST_SHARED:]}
-            if db
-            else {}
-        )
+        if not db:
+            return {}
+        return {one.run: executed_of_run(db, one.run) for one in receipts[-NEWEST_SHARED:]}
 
 
 def _without(notes: Mapping[str, list[bytes]], runs: Collection[str]) -> dict[str, list[bytes]]:
@@ -412,7 +410,9 @@ def _run_of(line: bytes, *, signed: bool = False) -> str:
     """
     try:
         plain = json.loads(line)
-        return str(plain["header"]["run"]) if plain["signatures"] or not signed else ""
+        if plain["signatures"] or not signed:
+            return str(plain["header"]["run"])
+        return ""
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
 
@@ -491,7 +491,8 @@ class _KnownLines:
         )
         for id, signature in db.rows(sql):
             blobs = lines._signed.setdefault(str(id), set())
-            blobs |= {b64encode(bytes(signature)).decode()} if signature else set()
+            if signature:
+                blobs |= {b64encode(bytes(signature)).decode()}
         return lines
 
     def has(self, tree: str, line: bytes, names: _Names) -> bool:
@@ -527,7 +528,8 @@ def _names_of(line: bytes) -> _Names:
 
 
 def _cursors(db: Database | None) -> dict[str, str]:
-    rows = (
-        db.rows("SELECT name, value FROM evidence_cursor WHERE name LIKE 'notes:%'") if db else []
-    )
+    if db:
+        rows = db.rows("SELECT name, value FROM evidence_cursor WHERE name LIKE 'notes:%'")
+    else:
+        rows = []
     return {str(name).removeprefix("notes:"): str(value) for name, value in rows}

@@ -48,7 +48,9 @@ class SharedEvidence:
         """What the tests of a run executed, out of the ref that travels with its receipt."""
         from kl_hooks.sharing.shared_symbols import read_shared
 
-        return read_shared(self._ws.repo, receipt) if self._ws.repo else None
+        if not self._ws.repo:
+            return None
+        return read_shared(self._ws.repo, receipt)
 
     def events(self, db: Database | None, names: Collection[str]) -> list[CommonEvent]:
         """The events of these names that a trusted key signed, oldest first."""

@@ -87,7 +87,9 @@ def _withheld(executed: Executed, receipt: Receipt) -> str:
         return "they are not those that it was recorded with"
     if sum(len(zlib.compress(part)) for part in _parts(json.loads(text))) > _MOST_PACKED:
         return f"they have more than {_MOST_PACKED:,} bytes, compressed"
-    return "they hold what looks like a secret" if shows_secret(text.decode()) else ""
+    if shows_secret(text.decode()):
+        return "they hold what looks like a secret"
+    return ""
 
 
 def _write(repo: Repository, writer: str, runs: Sequence[tuple[Receipt, Executed]]) -> None:
@@ -154,7 +156,9 @@ def _read_folder(repo: Repository, commit: str, folder: str, digest: str) -> Exe
         parts.append(content)
     try:
         plain = _plain([replace_surrogates(json.loads(part)) for part in parts])
-        return executed_from_dict(plain) if sha256(canonical(plain)).hexdigest() == digest else None
+        if sha256(canonical(plain)).hexdigest() != digest:
+            return None
+        return executed_from_dict(plain)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         return None
 

@@ -363,7 +363,8 @@ def _changes(record: Record, repair: Repair) -> dict[str, Any]:
             items = [one for one in record.many(name) if one != node] + (
                 [node] if sign == "+" else []
             )
-            changes |= {name: items or None} if tuple(items) != record.many(name) else {}
+            if tuple(items) != record.many(name):
+                changes |= {name: items or None}
         elif record.values.get(name) != value:
             changes[name] = value
     return changes

@@ -86,16 +86,16 @@ class Coverage(NamedTuple):
     @property
     def ratio(self) -> float:
         """The share of the categories in demand that have a skill."""
-        return (
-            sum(map(bool, self.categories.values())) / len(self.categories)
-            if self.categories
-            else 0.0
-        )
+        if not self.categories:
+            return 0.0
+        return sum(map(bool, self.categories.values())) / len(self.categories)
 
     @property
     def connectivity(self) -> float:
         """Relations of all that are possible: edges / (n(n - 1))."""
-        return self.edges / (self.skills * (self.skills - 1)) if self.skills > 1 else 0.0
+        if self.skills > 1:
+            return self.edges / (self.skills * (self.skills - 1))
+        return 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as in JSON."""
@@ -235,7 +235,8 @@ def discover(
     except EnvironmentProblem as problem:
         note = f"without meaning: {problem}"
     matches = follow(live, {skill.title: scores[skill.id] for skill in live})
-    methods += ["graph"] if any(skill.depth for skill in matches) else []
+    if any(skill.depth for skill in matches):
+        methods += ["graph"]
     matches = matches[:limit]
     texts = instructions(matches, budget) if mode == "auto" else {}
     return Discovery(tuple(matches), texts, tuple(methods), len(every) - len(live), note)

@@ -109,11 +109,10 @@ def propose(
     UsageProblem for a name that is none, or that a skill or an open proposal has.
     """
     if not SKILL_NAME.fullmatch(name):
-        hint = (
-            f"Such as: {slug(name)}"
-            if slug(name)
-            else "Small letters, digits and hyphens, at most 64 characters."
-        )
+        if slug(name):
+            hint = f"Such as: {slug(name)}"
+        else:
+            hint = "Small letters, digits and hyphens, at most 64 characters."
         raise UsageProblem("is no name of a skill.", place=one_line(name, 80), hint=hint)
     if any(one.title == name and one.status != "archived" for one in all_skills(ws)):
         hint = f"A person changes it: kl skill edit {name}"
@@ -135,9 +134,9 @@ def propose(
         share = round(parent.number("confidence") * _CHILD)
         values |= {"parent": [parent.id], "depth": parent.number("depth") + 1, "confidence": share}
     record = create_record(ws, ws.kinds["proposal"], values, by=proposer)
-    return (
-        apply_verb(ws, record.id, "submit", by=proposer) if values.get("instructions") else record
-    )
+    if not values.get("instructions"):
+        return record
+    return apply_verb(ws, record.id, "submit", by=proposer)
 
 
 def approve(

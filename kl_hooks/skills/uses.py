@@ -146,7 +146,9 @@ class Effectiveness(NamedTuple):
     @property
     def rate(self) -> float:
         """The share of judged uses that succeeded; 0.5 where there is none."""
-        return self.successes / self.judged if self.judged else _NEUTRAL
+        if not self.judged:
+            return _NEUTRAL
+        return self.successes / self.judged
 
     @property
     def score(self) -> float:
@@ -208,12 +210,14 @@ def start_use(ws: Workspace, name: str, seed: str = "") -> Use:
     session is the seed.
     """
     record = find_skill(ws, name)
-    misnamed = (
-        "" if SKILL_NAME.fullmatch(record.title) else "agents do not load a skill of this name"
-    )
+    if SKILL_NAME.fullmatch(record.title):
+        misnamed = ""
+    else:
+        misnamed = "agents do not load a skill of this name"
     if reason := not_live_reason(ws, record) or misnamed:
         hint = "A person commits its file, or changes its status: kl skill activate"
-        hint = "A person renames it. See: kl skill check" if reason == misnamed else hint
+        if reason == misnamed:
+            hint = "A person renames it. See: kl skill check"
         raise UsageProblem(
             f"is not in force ({reason}), so it is not to be followed.",
             place=record.title,
@@ -373,11 +377,10 @@ def outcomes(ws: Workspace, recorded_uses: Sequence[Use]) -> dict[str, Outcome]:
         ]
         # a commit names no session: it is attributed only where no other session could have made it
         others = (recorded_uses[n] for n in _within(by_use, use.at - _LONGEST, use.until()))
-        own = (
-            []
-            if any(_overlap(use, other) for other in others)
-            else _within(by_time, use.at - _SECOND, use.until())
-        )
+        if any(_overlap(use, other) for other in others):
+            own = []
+        else:
+            own = _within(by_time, use.at - _SECOND, use.until())
         outcome_of[use.id] = judge(
             use, mine, [commits[n].sha for n in own if commits[n].sha != use.head], reverted
         )
@@ -435,7 +438,9 @@ def judge(
 def _same_session(use: Use, receipt: Receipt) -> bool:
     named = str(receipt.environment.get("session") or "")
     # where neither names a session, the same producer in the same hours is as near as can be known
-    return named == use.session if named or use.session else receipt.producer == use.producer
+    if named or use.session:
+        return named == use.session
+    return receipt.producer == use.producer
 
 
 def _overlap(use: Use, other: Use) -> bool:
@@ -453,7 +458,9 @@ def _moment(text: str) -> int:
 def _reverted(commit: LoggedCommit) -> list[str]:
     # the sentence that `git revert` writes
     _, sentence, after = commit.body.partition("This reverts commit ")
-    return [after.partition(".")[0].split()[0]] if sentence and after.split() else []
+    if sentence and after.split():
+        return [after.partition(".")[0].split()[0]]
+    return []
 
 
 def wilson(successes: int, count: int) -> tuple[float, float]:
@@ -576,7 +583,9 @@ def edge_strengths(
 
 
 def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else _NEUTRAL
+    if not values:
+        return _NEUTRAL
+    return sum(values) / len(values)
 
 
 def _learned(ws: Workspace) -> dict[str, float]:
@@ -601,11 +610,10 @@ def promote(ws: Workspace, name: str, variant: str) -> tuple[str, str]:
         raise UsageProblem(f"promote is for people, and this is {agent_name}.", place=record.title)
     variant_of = variants(ws, record)
     if variant not in variant_of:
-        hint = (
-            f"There are: {', '.join(variant_of)}."
-            if variant_of
-            else f"Write {record.path.removesuffix('.md')}.b.md, commit it."
-        )
+        if variant_of:
+            hint = f"There are: {', '.join(variant_of)}."
+        else:
+            hint = f"Write {record.path.removesuffix('.md')}.b.md, commit it."
         raise UsageProblem(
             "there is no committed variant of this name.",
             place=f"{record.title} {variant}",

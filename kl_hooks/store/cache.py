@@ -41,7 +41,9 @@ class Cache:
             value = self._open().get(key)
         except Exception:  # any trouble of diskcache, SQLite or the disk is a miss
             return None
-        return verified(key, value) if type(value) is bytes else None
+        if type(value) is not bytes:
+            return None
+        return verified(key, value)
 
     def set(self, key: str, value: bytes, ttl: float | None) -> bool:
         """Store `value` for `ttl` seconds (None: until the cache is full); return whether that was
@@ -119,7 +121,9 @@ def checksummed(key: str, value: bytes) -> bytes:
 def verified(key: str, stored: bytes) -> bytes | None:
     """Return the value of what `checksummed` made for this key; None for anything else."""
     value = stored[_DIGEST_SIZE:]
-    return value if stored[:_DIGEST_SIZE] == _digest(key, value) else None
+    if stored[:_DIGEST_SIZE] == _digest(key, value):
+        return value
+    return None
 
 
 def _digest(key: str, value: bytes) -> bytes:

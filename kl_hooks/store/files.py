@@ -112,11 +112,10 @@ def write_atomic(
     a power loss may destroy it. Raises OSError (NotADirectoryError for such a link), ValueError for
     a `path` that is not in `within`.
     """
-    folder = (
-        os.open(path.parent, _DIRECTORY_FLAGS)
-        if within is None
-        else _without_links(within, path.parent)
-    )
+    if within is None:
+        folder = os.open(path.parent, _DIRECTORY_FLAGS)
+    else:
+        folder = _without_links(within, path.parent)
     # a name of 255 bytes (NAME_MAX) would leave no space for ours
     new = f".{path.name[:40]}.{os.urandom(8).hex()}"
     try:
@@ -184,9 +183,10 @@ def store_lock(path: Path, *, wait: float, what: str) -> Iterator[None]:
     try:
         if not _acquire_in_turn(handle, path.with_suffix(".queue"), wait):
             pid, _, task = _owner(handle).partition(" ")
-            holder_text = (
-                f"pid {one_line(pid, 20)} ({one_line(task, 60)})" if pid else "another process"
-            )
+            if pid:
+                holder_text = f"pid {one_line(pid, 20)} ({one_line(task, 60)})"
+            else:
+                holder_text = "another process"
             waited = max(wait, round(time.monotonic() - started))
             reason = f"the store is busy: {holder_text} holds it. Waited {waited:g} s."
             raise StoreBusy(reason, place=str(path), hint="Try again, or: kl doctor")

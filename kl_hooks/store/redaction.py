@@ -302,7 +302,9 @@ def _hide_private_words(text: str) -> str:
     _harmless_words.update(
         word for word in new if len(word) <= _LONGEST_CACHED and _redact_word(word) == word
     )
-    return text if new <= _harmless_words else _WORD.sub(lambda match: _redact_word(match[0]), text)
+    if new <= _harmless_words:
+        return text
+    return _WORD.sub(lambda match: _redact_word(match[0]), text)
 
 
 def _redact_word(word: str) -> str:
@@ -315,14 +317,18 @@ def _redact_word(word: str) -> str:
     # a JSON web token: three parts or more, all that hangs together by dots
     if start >= 0 and "." in word[start:] and len(word) - start >= 20:
         word = f"{word[:start]}[redacted:jwt]"
-    return _PART.sub(_redact_part, word) if _MAY_TURN.search(word) and _turns(word) > 9 else word
+    if _MAY_TURN.search(word) and _turns(word) > 9:
+        return _PART.sub(_redact_part, word)
+    return word
 
 
 def _redact_part(match: re.Match[str]) -> str:
     # an integrity hash (`sha512-…`, `sha256=…`) identifies a file and opens nothing
     before = match.string[max(0, match.start() - 10) : match.start()]
     is_hash = _INTEGRITY.match(match[0]) or re.search(_INTEGRITY.pattern + r"\Z", before)
-    return "[redacted:random]" if _looks_random(match[0]) and not is_hash else match[0]
+    if _looks_random(match[0]) and not is_hash:
+        return "[redacted:random]"
+    return match[0]
 
 
 def _looks_random(part: str) -> bool:
@@ -404,7 +410,8 @@ def _assigned_secrets(text: str) -> list[tuple[int, int]]:
         first = pattern.match(text, match.end(), match.end() + _VALUE_HEAD)
         if first and _is_assigned_secret(match, name, first[0], quoted):
             end = pattern.match(text, match.end())
-            position = end.end() if end else position
+            if end:
+                position = end.end()
             spans.append((match.end(), position))
     return spans
 
@@ -585,7 +592,9 @@ def _hide_in_arguments(arguments: list[str]) -> list[str]:
     text = _GAP.join(arguments)
     hidden = _hide_command_secrets(text)
     changed = hidden.split(_GAP)
-    return changed if hidden != text and len(changed) == len(arguments) else arguments
+    if hidden != text and len(changed) == len(arguments):
+        return changed
+    return arguments
 
 
 # The issuer's first digits and the length decide (ISO/IEC 7812-1), then the check digit. Digits in
@@ -632,7 +641,8 @@ def _hide_by_grammar(text: str) -> str:
     """Return the text without the secrets that their grammar reveals: what a program, RFC 3986 or
     ISO/IEC 7812 makes one, whatever the other words of the text are.
     """
-    text = _hide_url_users(text) if "://" in text else text
+    if "://" in text:
+        text = _hide_url_users(text)
     return _hide_cards(_hide_command_secrets(text))
 
 
@@ -885,7 +895,9 @@ def _redact_under(key: str, item: Any) -> Any:
     if not _is_secret_name(key):
         return redact_value(item)
     if isinstance(item, str):
-        return item if _is_placeholder(item) else "[redacted:key]"
+        if _is_placeholder(item):
+            return item
+        return "[redacted:key]"
     if isinstance(item, list | tuple):
         return [_redact_under(key, part) for part in item]
     return redact_value(item)

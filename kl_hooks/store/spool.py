@@ -192,7 +192,9 @@ class SpoolWriter:
         if (named.st_dev, named.st_ino) != (own.st_dev, own.st_ino):
             return "was replaced"
         cut = own.st_size < lseek(self._fd, 0, os.SEEK_CUR)
-        return "was cut or overwritten" if cut or not _begins_with(path, word.encode()) else ""
+        if cut or not _begins_with(path, word.encode()):
+            return "was cut or overwritten"
+        return ""
 
     def close(self) -> None:
         """Close the file and its lock; does not sync. May be called again.
@@ -519,4 +521,6 @@ def _record(line: bytes, seal: _Seal, number: int) -> Any:
     if not isinstance(value, list | dict):
         return None
     # only an escape can make a lone surrogate: the bytes were decoded as UTF-8, which has none
-    return replace_surrogates(value) if b"\\u" in body else value
+    if b"\\u" not in body:
+        return value
+    return replace_surrogates(value)

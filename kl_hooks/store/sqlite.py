@@ -117,7 +117,9 @@ def _journal_mode(version: tuple[int, ...], folder: Path) -> str:
     """WAL only where it is safe: not on a SQLite with the WAL-reset bug, not on a file system over
     a network.
     """
-    return "WAL" if _wal_is_safe(version) and is_local(folder) else "DELETE"
+    if _wal_is_safe(version) and is_local(folder):
+        return "WAL"
+    return "DELETE"
 
 
 def _refuse_links(path: Path) -> None:

@@ -80,11 +80,10 @@ def locate_state(
         directory, origin = common_dir / "kl", "git"
     else:
         directory, origin = _user(environ, "XDG_STATE_HOME", ".local/state") / key, "user"
-    worktree = (
-        "main"
-        if not git_dir or git_dir == common_dir
-        else f"{_harmless(git_dir.name)}-{_key(git_dir)[:8]}"
-    )
+    if not git_dir or git_dir == common_dir:
+        worktree = "main"
+    else:
+        worktree = f"{_harmless(git_dir.name)}-{_key(git_dir)[:8]}"
     return State(
         directory=directory,
         spool=directory / "spool",
@@ -175,7 +174,9 @@ def spool_key(state: State) -> bytes:
         key = (state.directory / _KEY).read_bytes()
     except OSError:
         return b""
-    return key if len(key) == _KEY_BYTES else b""
+    if len(key) == _KEY_BYTES:
+        return key
+    return b""
 
 
 def _make_spool_key(state: State) -> None:
@@ -244,11 +245,10 @@ def _check(state: State) -> None:
     directory, us = state.directory, os.geteuid()
     link = directory.is_symlink()
     if not directory.is_dir():
-        reason = (
-            "is a link that leads nowhere."
-            if link and not directory.exists()
-            else "is not a folder."
-        )
+        if link and not directory.exists():
+            reason = "is a link that leads nowhere."
+        else:
+            reason = "is not a folder."
         named = "KL_STATE, or git config kl.state, names it: name a folder there."
         hint = named if state.origin == "override" else "Move it away, then try again."
         raise EnvironmentProblem(reason, place=str(directory), hint=hint)
@@ -270,7 +270,9 @@ def _harmless(name: str) -> str:
     from kl_hooks.store.redaction import builtin_rules
 
     # our own rules: which plugins there are is not known yet
-    return name if builtin_rules(name) == name else "worktree"
+    if builtin_rules(name) == name:
+        return name
+    return "worktree"
 
 
 def _user(environ: Mapping[str, str], variable: str, default: str) -> Path:

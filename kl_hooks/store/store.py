@@ -209,7 +209,9 @@ class Store:
         try:
             if self.address is not None:
                 with self.reading() as shared:
-                    return self._newer("kl", shared) if shared else None
+                    if not shared:
+                        return None
+                    return self._newer("kl", shared)
             with _os_errors_as_problems(path), ExitStack() as stack:
                 db = self._as_it_is(path)
                 if db is None:
@@ -354,7 +356,9 @@ class Store:
         other.
         """
         waited = time.monotonic() - self._locked.get(path, -_PATIENCE) < _PATIENCE
-        return 0 if waited else round(self.wait * 1000)
+        if waited:
+            return 0
+        return round(self.wait * 1000)
 
     def _of(self, database: str) -> list[Schema]:
         return [schema for schema in self.schemas() if schema.database == database]
@@ -362,7 +366,9 @@ class Store:
     def _path(self, database: str) -> Path:
         if database not in ("kl", "graph"):
             raise EnvironmentProblem(f"there is no database {database!r}.")
-        return self.state.database if database == "kl" else self.state.graph
+        if database == "kl":
+            return self.state.database
+        return self.state.graph
 
 
 def _seconds(text: str) -> float:
@@ -370,9 +376,10 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         return _WAIT
-    return (
-        min(max(seconds, 0.0), 600.0) if seconds == seconds else _WAIT
-    )  # `nan` is not even equal to itself
+    # `nan` is not even equal to itself
+    if seconds != seconds:
+        return _WAIT
+    return min(max(seconds, 0.0), 600.0)
 
 
 def _twice(attempt: Callable[[], Database]) -> Database:
@@ -415,9 +422,9 @@ _RECORD: Final = """CREATE TABLE IF NOT EXISTS schema_step (
 def steps_taken(db: Database) -> dict[str, int]:
     """Owner of tables → its newest step in this database."""
     has_steps = db.has_table("schema_step")
-    return (
-        dict(db.rows("SELECT room, MAX(step) FROM schema_step GROUP BY room")) if has_steps else {}
-    )
+    if not has_steps:
+        return {}
+    return dict(db.rows("SELECT room, MAX(step) FROM schema_step GROUP BY room"))
 
 
 def _schema_version(db: Database) -> tuple[Any, ...]:
@@ -497,7 +504,9 @@ def _split_statements(sql: str) -> list[str]:
             statements.append("\n".join(current))
             current = []
     remaining = [line for line in current if line.strip() and not line.lstrip().startswith("--")]
-    return [*statements, "\n".join(current)] if remaining else statements
+    if not remaining:
+        return statements
+    return [*statements, "\n".join(current)]
 
 
 def _refuse_unexpected(db: Database, schemas: Sequence[Schema], path: Path) -> None:
@@ -595,5 +604,6 @@ def _tables_after(steps: tuple[str, ...]) -> frozenset[str]:
             names.add(name)
         elif what == "DROP" or new:
             names.discard(name)
-            names |= {new} if new else set()
+            if new:
+                names |= {new}
     return frozenset(names)

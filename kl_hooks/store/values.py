@@ -125,7 +125,9 @@ class RedisValues:
 
         stored = self._try(ask, None)
         # what was written while the server was away is on disk
-        return stored if stored is not None else self._local.get(key)
+        if stored is not None:
+            return stored
+        return self._local.get(key)
 
     def change(self, key: str, function: Callable[[bytes | None], bytes], ttl: float) -> bytes:
         def ask() -> bytes | None:
@@ -135,7 +137,9 @@ class RedisValues:
             return changed
 
         changed = self._try(ask, None)
-        return changed if changed is not None else self._local.change(key, function, ttl)
+        if changed is not None:
+            return changed
+        return self._local.change(key, function, ttl)
 
     def delete(self, key: str) -> bool:
         removed = self._try(lambda: bool(self._client.delete(self._prefix + key)), False)
@@ -178,7 +182,9 @@ class RedisValues:
                     time.sleep(random.uniform(0, 0.01))
 
     def _verified(self, key: str, stored: Any) -> bytes | None:
-        return verified(key, stored) if type(stored) is bytes else None
+        if type(stored) is not bytes:
+            return None
+        return verified(key, stored)
 
     def _try(self, ask: Callable[[], T], otherwise: T) -> T:
         """Ask the server, once it answered; what it refuses, or does not answer, is noted and done

@@ -114,13 +114,17 @@ def similarity(first: Counter[str], second: Counter[str]) -> float:
     no words).
     """
     if first == second:
-        return 1.0 if first else 0.0
+        if first:
+            return 1.0
+        return 0.0
     if len(second) < len(first):
         first, second = second, first
     # over the words of the shorter one: those that only the longer one has add nothing
     common = sum(count * second[word] for word, count in first.items())
     sizes = sum(n * n for n in first.values()) * sum(n * n for n in second.values())
-    return common / math.sqrt(sizes) if common else 0.0
+    if not common:
+        return 0.0
+    return common / math.sqrt(sizes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -756,7 +760,9 @@ def _active(db: Database | None, context: str, key: str) -> ContextEntry | None:
         f"SELECT {_COLUMNS} FROM context_entry WHERE context = ? AND key = ? AND status = 'active'",
         (context, key),
     )
-    return _entry(row) if row else None
+    if not row:
+        return None
+    return _entry(row)
 
 
 def _versions(db: Database, context: str, key: str) -> int:

@@ -92,7 +92,9 @@ def caller_of(ws: Workspace, actor: str = "", session_name: str = "") -> Caller:
 def actor_name(text: str) -> str:
     """Return a name as callers have it: `human`, `agent:NAME`; a bare name is that of an agent."""
     name = checked_key(text.strip(), "agent")
-    return name if name == _HUMAN or name.startswith("agent:") else f"agent:{name}"
+    if name == _HUMAN or name.startswith("agent:"):
+        return name
+    return f"agent:{name}"
 
 
 def checked_key(key: str, place: str = "key") -> str:
@@ -103,11 +105,10 @@ def checked_key(key: str, place: str = "key") -> str:
     # refuses it
     redacted = redact(replace_surrogates(key))
     if not redacted.strip() or len(redacted) > _MOST_KEY:
-        reason = (
-            f"is {len(redacted)} characters long; at most {_MOST_KEY} are taken."
-            if redacted.strip()
-            else "is empty."
-        )
+        if redacted.strip():
+            reason = f"is {len(redacted)} characters long; at most {_MOST_KEY} are taken."
+        else:
+            reason = "is empty."
         raise UsageProblem(reason, place=place, hint="Such as: plan, or step:3")
     return redacted
 
@@ -507,7 +508,9 @@ def _find(
     ws: Workspace, numbers: Lifecycle, now: int, *, change: Change, look: _Look
 ) -> Sequence[Change]:
     with reading(ws, counted=True) as db:
-        return [change] if db is not None and look(ws, db, now, numbers.package_log_days) else []
+        if db is not None and look(ws, db, now, numbers.package_log_days):
+            return [change]
+        return []
 
 
 def _apply(

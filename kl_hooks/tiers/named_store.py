@@ -81,7 +81,9 @@ class NamedStore(ABC):
 
     def level(self, actor: str) -> str:
         """Return what an actor may do: one of `LEVELS`, or nothing (empty)."""
-        return "admin" if actor == self.owner else self.granted(actor)
+        if actor == self.owner:
+            return "admin"
+        return self.granted(actor)
 
     def is_live(self, now: int) -> bool:
         """Return whether it can be used."""
@@ -197,15 +199,21 @@ def _decoded(annotation: str, value: Any) -> Any:
     """The value of a column, by the annotation of its field."""
     if annotation.startswith("Mapping"):
         return json.loads(value)
-    return bool(value) if annotation == "bool" else value
+    if annotation != "bool":
+        return value
+    return bool(value)
 
 
 def _encoded(value: Any) -> Any:
     if isinstance(value, Mapping):
         return json.dumps(dict(value), sort_keys=True)
-    return int(value) if isinstance(value, bool) else value
+    if not isinstance(value, bool):
+        return value
+    return int(value)
 
 
 def accessed(name: str, key: str = "") -> str:
     """Return the subject of an access: a store, or a key in it, whatever its version."""
-    return f"{name}\n{key}" if key else name
+    if not key:
+        return name
+    return f"{name}\n{key}"

@@ -96,7 +96,9 @@ class Pool(NamedStore):
         if self.type != "agent_private" and (is_open or actor in self.access["write"]):
             return "write"
         listed = (*self.access["read"], *self.access["write"])
-        return "read" if self.access["public"] or actor in listed else ""
+        if self.access["public"] or actor in listed:
+            return "read"
+        return ""
 
     def with_grant(self, actor: str, level: str) -> Pool:
         """As `NamedStore.with_grant`; `public` as the actor: everybody may read."""
@@ -113,7 +115,9 @@ class Pool(NamedStore):
     @staticmethod
     def grantee(actor: str) -> str:
         """As `NamedStore.grantee`; `public` is everybody."""
-        return actor if actor == _PUBLIC else actor_name(actor)
+        if actor == _PUBLIC:
+            return actor
+        return actor_name(actor)
 
     @classmethod
     def get(cls, db: Database | None, name: str, now: int = 0) -> Pool | None:
@@ -121,7 +125,9 @@ class Pool(NamedStore):
         stored_name = slug(redact(name))
         # with names: a dataclass with slots is another class than super() alone means
         stored = super(Pool, cls).get(db, stored_name)
-        return _default(now) if stored is None and stored_name == DEFAULT_POOL else stored
+        if stored is None and stored_name == DEFAULT_POOL:
+            return _default(now)
+        return stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +169,10 @@ def create_pool(ws: Workspace, caller: Caller, name: str, options: PoolOptions) 
     if not 1 <= options.most_bytes <= _LARGEST_POOL:
         raise UsageProblem(f"from 1 to {_LARGEST_POOL:,} bytes are possible.", place="max-bytes")
     now = ws.clock.now()
-    expires = (
-        now + checked_ttl(options.lifetime, 0, _LONGEST) * SECOND
-        if options.lifetime is not None
-        else 0
-    )
+    if options.lifetime is not None:
+        expires = now + checked_ttl(options.lifetime, 0, _LONGEST) * SECOND
+    else:
+        expires = 0
     title = redact(one_line(options.title or name, 120))
     pool = Pool(
         name=pool_name,

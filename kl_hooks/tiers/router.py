@@ -222,7 +222,9 @@ class WorkingMemory:
             )
         except (ValueError, TypeError, KeyError):
             return None
-        return entry if entry.is_live(self._ws.clock.now()) else None
+        if entry.is_live(self._ws.clock.now()):
+            return entry
+        return None
 
 
 def _as_list(entry: Entry | None, key: str) -> list[Any]:
@@ -340,7 +342,8 @@ class Memory:
                 insert_events(
                     db, self._ws.clock.now(), _removals(short_entries, "deleted", self.caller)
                 )
-            removed += ["short"] if short_entries else []
+            if short_entries:
+                removed += ["short"]
         if chosen in ("", "long") and forget_entry(self._ws, self.caller, key):
             removed.append("long")
         return removed
@@ -443,11 +446,9 @@ class Memory:
 
     def _long(self, key: str) -> Entry | None:
         entry_and_value = read_entry(self._ws, self.caller, "", key)
-        return (
-            _of_context(entry_and_value[0], key, entry_and_value[1])
-            if entry_and_value
-            else self._memory(key)
-        )
+        if entry_and_value:
+            return _of_context(entry_and_value[0], key, entry_and_value[1])
+        return self._memory(key)
 
     def _memory(self, key: str) -> Entry | None:
         """A memory of the repository by its ID, where it may be shown to somebody."""
@@ -616,8 +617,10 @@ def _short_term_entries(
     """Return the caller's entries with their counts of accesses, by key. `expired`: those too."""
     # the actor is in every condition: there is no way to ask for everybody's
     conditions = [("actor", caller.actor)]
-    conditions += [] if all_sessions else [("session", caller.session)]
-    conditions += [("key", key)] if key else []
+    if not all_sessions:
+        conditions += [("session", caller.session)]
+    if key:
+        conditions += [("key", key)]
     where = " AND ".join(f"{column} = ?" for column, _ in conditions)
     sql = f"SELECT {_COLUMNS} FROM short_entry WHERE {where} ORDER BY key, session"
     entries = [_entry(row) for row in db.rows(sql, [value for _, value in conditions])]
@@ -680,4 +683,6 @@ def _entry(row: Row) -> Entry:
 
 def _share_of_words(wanted: Counter[str], text: Counter[str]) -> float:
     """Return which share of the words that are asked for a text has."""
-    return sum(1 for word in wanted if word in text) / len(wanted) if wanted else 0.0
+    if not wanted:
+        return 0.0
+    return sum(1 for word in wanted if word in text) / len(wanted)

@@ -71,7 +71,9 @@ def bounded(result: Any, most: int = MOST_CHARACTERS) -> Any:
         return _shorten(result, most)
     if isinstance(result, list):
         return _first_items(result, most)
-    return _fitting(result, most) if isinstance(result, str) else None
+    if not isinstance(result, str):
+        return None
+    return _fitting(result, most)
 
 
 def _shorten(result: dict[str, Any], most: int) -> dict[str, Any]:
@@ -96,7 +98,9 @@ def _shorten(result: dict[str, Any], most: int) -> dict[str, Any]:
             made[name] = _shorten(value, spare) if _size(value) > spare else {}
         else:
             made[name] = _fitting(value, spare) if isinstance(value, str) and spare > 60 else None
-    return {**made, mark: left} if left else made
+    if not left:
+        return made
+    return {**made, mark: left}
 
 
 def _first_items(items: list[Any], most: int) -> list[Any]:
@@ -253,7 +257,8 @@ def checked_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
             )
         elif value is not None:
             values[name], problem = _value(tool.takes[name], value)
-            wrong += [f'"{name}" {problem}'] if problem else []
+            if problem:
+                wrong += [f'"{name}" {problem}']
     wrong += [
         f'"{name}" is missing.'
         for name in tool.needs
@@ -339,9 +344,10 @@ def read_arguments(text: bytes) -> dict[str, Any]:
         # json.loads() reads NaN and Infinity, which JSON does not have (RFC 8259, section 6)
         plain = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as problem:
-        why = (
-            one_line(str(problem), 100) if isinstance(problem, ValueError) else "nested too deeply"
-        )
+        if isinstance(problem, ValueError):
+            why = one_line(str(problem), 100)
+        else:
+            why = "nested too deeply"
         raise UsageProblem(
             f"is no JSON: {why}.", place="arguments", hint='Such as: {"id": "ADR-0001"}'
         ) from None

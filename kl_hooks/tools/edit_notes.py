@@ -154,7 +154,8 @@ def _tests_part(subject: str, tests: Collection[str], *, is_executed: bool) -> I
         count_of_file[path] = count_of_file.get(path, 0) + 1
     files = sorted(count_of_file, key=lambda path: (-count_of_file[path], path))
     verb = "execute" if is_executed else "call"
-    verb = f"{verb}s" if len(tests) == 1 else verb
+    if len(tests) == 1:
+        verb = f"{verb}s"
     command = f"pytest {' '.join(files[:_TEST_FILES])}"
     yield f"{counted(len(tests), 'test')} {verb} {subject}: {command}"
 
@@ -163,4 +164,6 @@ def _short_name(identifier: str) -> str:
     """Return `Cart.total` of `method:shop.cart.Cart.total`, and `total` of a function."""
     kind, name = split_id(identifier)
     parts = name.split(".")
-    return ".".join(parts[-2:]) if kind in ("method", "property") else parts[-1]
+    if kind in ("method", "property"):
+        return ".".join(parts[-2:])
+    return parts[-1]

@@ -53,9 +53,9 @@ class Route(NamedTuple):
         """Return the arguments in a path; None where it is another path."""
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(self.path))
         found = re.fullmatch(pattern, path)
-        return (
-            {name: unquote(value) for name, value in found.groupdict().items()} if found else None
-        )
+        if not found:
+            return None
+        return {name: unquote(value) for name, value in found.groupdict().items()}
 
 
 _PACKAGE: Final = "package"

@@ -103,7 +103,9 @@ def operation_tool(operation: Operation) -> Tool:
 
 
 def _value(field: RequestField, given: Any) -> Any:
-    return tuple(given) if field.value_type is tuple else field.clamped(given)
+    if field.value_type is tuple:
+        return tuple(given)
+    return field.clamped(given)
 
 
 def _schema(field: RequestField) -> dict[str, Any]:

@@ -81,7 +81,9 @@ class Health:
     @property
     def score(self) -> int:
         """The percentage of healthy records, rounded down; 100 where there are none."""
-        return 100 * self.healthy // self.records if self.records else 100
+        if not self.records:
+            return 100
+        return 100 * self.healthy // self.records
 
     @property
     def counts(self) -> dict[str, int]:
@@ -248,11 +250,10 @@ def forbidden_imports(
                 for p in layer.paths
                 if path.startswith(p)
             ]
-            source = (
-                max(matches, key=lambda length_and_layer: length_and_layer[0])[1]
-                if matches
-                else None
-            )
+            if matches:
+                source = max(matches, key=lambda length_and_layer: length_and_layer[0])[1]
+            else:
+                source = None
             for module in modules if source else ():
                 target = _layer_of_module(manifest, module)
                 if (
@@ -289,11 +290,10 @@ def _layer_of_module(manifest: Manifest, module: str) -> Layer | None:
 def _unreadable_files(ws: Workspace) -> Iterator[Issue]:
     """Yield authored files that were never readable, so that there is no record of them."""
     with ws.store.reading("graph") as db:
-        rows = (
-            db.rows("SELECT path, kind, error FROM authored WHERE id = '' ORDER BY path")
-            if db is not None
-            else []
-        )
+        if db is not None:
+            rows = db.rows("SELECT path, kind, error FROM authored WHERE id = '' ORDER BY path")
+        else:
+            rows = []
     for path, kind, error in rows:
         problems = json.loads(error)
         reason = problems[0][3] if problems else "it can't be read"
@@ -373,8 +373,8 @@ def _manifest(ws: Workspace) -> tuple[Manifest | None, str]:
 
     try:
         text = read_small(ws.root / MANIFEST, within=ws.root)
-        return (
-            (load_manifest(ws.state.cache, MANIFEST, text), "") if text is not None else (None, "")
-        )
+        if text is None:
+            return (None, "")
+        return (load_manifest(ws.state.cache, MANIFEST, text), "")
     except KlError as problem:
         return None, f"contradicted (memories against the layers): {problem}"

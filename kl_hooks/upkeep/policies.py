@@ -220,7 +220,8 @@ def _too_old(
                 tally.reinforced_at,
                 tally.reviewed_at,
             ]
-            moments += [tally.opened_at] if status == _CANDIDATE else []
+            if status == _CANDIDATE:
+                moments += [tally.opened_at]
             last = max((micros(moment) for moment in moments if moment), default=0)
             if is_older(now, last, days):
                 yield record, (now - last) // DAY
@@ -379,7 +380,9 @@ def delete_files(ws: Workspace, changes: Sequence[Change], now: int) -> None:
 def expired_values(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Return one change where the cache has expired values."""
     count = ws.cache.expired(now / 1_000_000)
-    return [Change("remove", "cache", _CACHE, "expired", counted(count, "value"))] if count else []
+    if not count:
+        return []
+    return [Change("remove", "cache", _CACHE, "expired", counted(count, "value"))]
 
 
 def drop_expired_values(ws: Workspace, changes: Sequence[Change], now: int) -> None:

@@ -224,7 +224,9 @@ def last_runs(ws: Workspace) -> dict[str, str]:
         plain = json.loads((ws.state.directory / STAMP).read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
-    return {k: v for k, v in plain.items() if isinstance(v, str)} if isinstance(plain, dict) else {}
+    if not isinstance(plain, dict):
+        return {}
+    return {k: v for k, v in plain.items() if isinstance(v, str)}
 
 
 def due_actions(actions: Sequence[Action], done: Mapping[str, str], now: int) -> list[Action]:

@@ -113,7 +113,9 @@ def _odd(edge: Edge, inside: set[str]) -> str:
     """Why an edge of grimp's is none of ours, or empty."""
     if edge[0] == edge[1]:
         return SELF
-    return "" if edge[1] in inside else NAMESPACE
+    if edge[1] in inside:
+        return ""
+    return NAMESPACE
 
 
 def _ours(

@@ -88,7 +88,9 @@ def doc_line(node: Any) -> str:
 
 def shortened_text(text: str) -> str:
     """At most `LONGEST` characters, `…` where it was cut."""
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    if len(text) <= LONGEST:
+        return text
+    return text[: LONGEST - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,20 +115,18 @@ def sort_of(definition: Definition) -> str:
             for arg in definition.node.keywords
             if arg.keyword and arg.keyword.value == "metaclass"
         ]
-        return (
-            "interface"
-            if {last_name(b) for b in bases + metaclasses} & {"Protocol", "ABC", "ABCMeta"}
-            else "type"
-        )
+        if {last_name(b) for b in bases + metaclasses} & {"Protocol", "ABC", "ABCMeta"}:
+            return "interface"
+        return "type"
     if definition.kind == "function":
         if not definition.in_class:
             return "function"
-        return (
-            "property"
-            if any(_makes_property(d.decorator) for d in definition.node.decorators)
-            else "method"
-        )
-    return "type" if definition.kind == "alias" else "field"
+        if any(_makes_property(d.decorator) for d in definition.node.decorators):
+            return "property"
+        return "method"
+    if definition.kind == "alias":
+        return "type"
+    return "field"
 
 
 def is_overload(definition: Definition) -> bool:
@@ -144,7 +144,9 @@ def last_name(node: Any) -> str:
         node = node.value if isinstance(node, libcst.Subscript) else node.func
     if isinstance(node, libcst.Attribute):
         return node.attr.value
-    return node.value if isinstance(node, libcst.Name) else ""
+    if not isinstance(node, libcst.Name):
+        return ""
+    return node.value
 
 
 def local_names(scopes: Any, node: Any, around: Any) -> list[str]:
@@ -183,7 +185,9 @@ def import_rows(node: Any, manner_name: str, source: Source) -> list[list[Any]]:
     line, _, end_line, _ = source.place(node)
 
     def text(short: str) -> str:
-        return source.statement(node) if line == end_line else short
+        if line != end_line:
+            return short
+        return source.statement(node)
 
     if isinstance(node, libcst.Import):
         names = [get_full_name_for_node(alias.name) or "" for alias in node.names]
@@ -259,11 +263,10 @@ def _dunder(node: Any) -> list[tuple[str, str, int]]:
         return []
     level = int(written.evaluated_value)
     wanted = arguments.get("fromlist")
-    items = (
-        [one.value for one in wanted.elements]
-        if isinstance(wanted, libcst.List | libcst.Tuple)
-        else []
-    )
+    if isinstance(wanted, libcst.List | libcst.Tuple):
+        items = [one.value for one in wanted.elements]
+    else:
+        items = []
     names = [name for name in map(_literal, items) if name]
     # no name at level 0 is a ValueError of __import__; with a level it is the package itself
     return [(module, name, level) for name in names if module or level] or (
@@ -284,7 +287,9 @@ def _literal(node: Any) -> str:
     if not isinstance(node, libcst.SimpleString | libcst.ConcatenatedString):
         return ""
     value = node.evaluated_value
-    return value if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,20 +387,23 @@ class Visitor(cst.CSTVisitor):
         (name, *_) = local_names(self.scopes, node, around)
         scope = self._around[-1]
         inside = scope.seen and name.startswith(f"{scope.seen}.")
-        return scope.name + name.removeprefix(scope.seen) if inside else name
+        if not inside:
+            return name
+        return scope.name + name.removeprefix(scope.seen)
 
     def _prefix(self, name: str) -> str:
         scope = self._around[-1]
         dots = ".<locals>." if scope.kind == "function" else "."
-        return f"{scope.seen}{dots}{name}" if scope.seen else name
+        if not scope.seen:
+            return name
+        return f"{scope.seen}{dots}{name}"
 
     def _fields(self, node: Any, targets: list[Any]) -> None:
         for target in targets:
-            inner = (
-                [part.value for part in target.elements]
-                if isinstance(target, cst.Tuple | cst.List)
-                else [target]
-            )
+            if isinstance(target, cst.Tuple | cst.List):
+                inner = [part.value for part in target.elements]
+            else:
+                inner = [target]
             for part in inner:
                 if isinstance(part, cst.Name):
                     self.found.append(Definition("field", self._name(part, part), node, False))
@@ -459,9 +467,9 @@ class Visitor(cst.CSTVisitor):
     def _how(self) -> str:
         if self._checking:
             return "type-checking import"
-        return (
-            "lazy import" if any(scope.kind == "function" for scope in self._around) else "import"
-        )
+        if any(scope.kind == "function" for scope in self._around):
+            return "lazy import"
+        return "import"
 
 
 def _from_another(node: Any) -> bool:
@@ -477,7 +485,9 @@ def _type_checking(test: cst.BaseExpression) -> int:
         sign, test = -sign, test.expression
     if isinstance(test, cst.Attribute):
         test = test.attr
-    return sign if isinstance(test, cst.Name) and test.value == "TYPE_CHECKING" else 0
+    if isinstance(test, cst.Name) and test.value == "TYPE_CHECKING":
+        return sign
+    return 0
 
 
 def scan_precise(content: bytes, path: str, module: str) -> Facts:
@@ -525,10 +535,9 @@ def _rows(definitions: list[Definition], source: Source, module: str) -> list[li
         line, _, end_line, _ = source.place(chosen.node)
         definition = chosen.kind in ("class", "function")
         signature = header(source, chosen.node) if definition else source.statement(chosen.node)
-        doc = (
-            next(filter(None, (doc_line(candidate.node) for candidate in all_of_it)), "")
-            if definition
-            else ""
-        )
+        if definition:
+            doc = next(filter(None, (doc_line(candidate.node) for candidate in all_of_it)), "")
+        else:
+            doc = ""
         rows.append([name, line, end_line, signature, doc, ""])
     return rows

@@ -153,11 +153,10 @@ def dependency_path(
     lost = graph.paths_not_assessed
     if mine & theirs:
         inner, outer = (start, end) if start.id in theirs else (end, start)
-        step = (
-            []
-            if inner.id == outer.id
-            else [_free(start, PART_OF if inner is start else HOLDS, end.id)]
-        )
+        if inner.id == outer.id:
+            step = []
+        else:
+            step = [_free(start, PART_OF if inner is start else HOLDS, end.id)]
         return DependencyPath(start, end, tuple(step), 0, Answer(True, (), lost))
     if not (_is_code(graph, start) and _is_code(graph, end)):
         return _across(graph, start, end, unstored_links)
@@ -212,7 +211,9 @@ def _across(
 
 def _nodes(symbol: Symbol) -> list[str]:
     """The nodes of a symbol: of a module its file too, which is what records and pages name."""
-    return [symbol.id, f"file:{symbol.path}"] if symbol.id.startswith("namespace:") else [symbol.id]
+    if symbol.id.startswith("namespace:"):
+        return [symbol.id, f"file:{symbol.path}"]
+    return [symbol.id]
 
 
 def _spread(

@@ -171,7 +171,9 @@ class Answer:
         if self.found:
             return YES
         is_open = self.unresolved or self.not_assessed or self.doubts or self.possible
-        return NOT_ASSESSED if is_open else NO
+        if is_open:
+            return NOT_ASSESSED
+        return NO
 
 
 def answer(graph: Graph, found: bool, names: Iterable[str], doubts: Sequence[str] = ()) -> Answer:
@@ -204,7 +206,9 @@ _PAGES: Final = (".md", ".rst")
 def with_position(graph: Graph, link: Link) -> Link:
     """No file holds a violation: its place is the import."""
     hits = hits_by_id(graph.db, link.source) if link.method == "check" else ()
-    return link._replace(path=hits[0].path, line=hits[0].line) if hits else link
+    if not hits:
+        return link
+    return link._replace(path=hits[0].path, line=hits[0].line)
 
 
 def record_or_page(graph: Graph, text: str) -> Symbol | None:
@@ -248,7 +252,9 @@ def _pages(graph: Graph, text: str) -> list[str]:
     # not LIKE: it ignores case, and `_`, one of its wildcards, is in many paths
     sql = "SELECT DISTINCT path FROM documents WHERE kind = 'page' AND substr(path, -?) = ?"
     pages = [row[0] for row in graph.db.rows(sql, (len(path) + 1, f"/{path}"))]
-    return [f"file:{page}{mark}{anchor}" for page in pages] if len(pages) == 1 else []
+    if len(pages) != 1:
+        return []
+    return [f"file:{page}{mark}{anchor}" for page in pages]
 
 
 _PLACE: Final = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::[0-9]+)?")
@@ -310,7 +316,9 @@ def file_of(graph: Graph, text: str) -> str:
     paths = _paths(graph, name)
     if len(paths) > 1:
         raise Ambiguous(text, [s for path in paths for s in symbols_in_file(graph.db, path)[:1]])
-    return paths[0] if paths else resolve_text(graph, text).path
+    if paths:
+        return paths[0]
+    return resolve_text(graph, text).path
 
 
 def _in_file(graph: Graph, name: str) -> list[Symbol] | None:
@@ -403,18 +411,24 @@ def reexported_symbol(graph: Graph, name: str, prefix: str = "") -> Symbol | Non
             found = resolver.resolve(Ref(IMPORTED, module, first, tuple(attributes)).text, module)
             if found.symbols and not found.lost and not found.beyond:
                 last = symbols_of_id(graph.db, found.symbols[-1].id)
-                return last[0] if last and _fits(split_id(last[0].id)[0], prefix) else None
+                if last and _fits(split_id(last[0].id)[0], prefix):
+                    return last[0]
+                return None
     return None
 
 
 def _fits(prefix: str, asked: str) -> bool:
     """A test is its function too: the function is meant, unless the test was asked for."""
-    return prefix == asked if asked else prefix != "test"
+    if asked:
+        return prefix == asked
+    return prefix != "test"
 
 
 def _plain(identifier: str, fold: bool) -> str:
     name = _QUALIFIED.sub("", split_id(identifier)[1])
-    return name.lower() if fold else name
+    if not fold:
+        return name
+    return name.lower()
 
 
 def _ends(text: str, end: str, mark: str) -> bool:
@@ -436,11 +450,10 @@ def _unknown_name(graph: Graph, text: str) -> Unknown:
         _likeliest(select_symbols(graph.db, "name = ? AND id NOT LIKE 'test:%'", (name,)))
         for name in near
     ]
-    hint = (
-        f"Did you mean {' or '.join(filter(None, meant))}?"
-        if any(meant)
-        else "Look for it with: kl graph search"
-    )
+    if any(meant):
+        hint = f"Did you mean {' or '.join(filter(None, meant))}?"
+    else:
+        hint = "Look for it with: kl graph search"
     lost = len(graph.not_assessed)
     unsure = f" ({lost} {'file was' if lost == 1 else 'files were'} not assessed)" if lost else ""
     return Unknown(f"no matches{unsure}.", place=one_line(text), hint=hint)
@@ -457,11 +470,9 @@ def _likeliest(found: Sequence[Symbol]) -> str:
 
 def _why(graph: Graph, path: str) -> str:
     problem = next((p for p in graph.not_assessed if p.path == path), None)
-    return (
-        f"was not assessed: line {problem.line}: {problem.message}"
-        if problem
-        else "defines nothing."
-    )
+    if not problem:
+        return "defines nothing."
+    return f"was not assessed: line {problem.line}: {problem.message}"
 
 
 def file_symbols(graph: Graph, text: str) -> tuple[str, list[tuple[int, Symbol]], str]:

@@ -125,7 +125,9 @@ def value_expression(occurrence: Occurrence, name: str) -> str:
     if occurrence.receiver is None:
         return expression_of(frame, scope, name, "")
     root, attributes = _chain(occurrence.receiver)
-    return expression_of(frame, scope, root, f"{attributes}.{name}".strip(".")) if root else ""
+    if not root:
+        return ""
+    return expression_of(frame, scope, root, f"{attributes}.{name}".strip("."))
 
 
 def expression(frame: Frame, scope: Frame, node: Any) -> str:
@@ -261,7 +263,9 @@ class _Finder:
 
 def _kind(node: Any, role: UseKind | None) -> UseKind:
     if isinstance(node.ctx, ast.Store):
-        return role if role in (UseKind.UPDATE, UseKind.DECLARATION) else UseKind.WRITE
+        if role in (UseKind.UPDATE, UseKind.DECLARATION):
+            return role
+        return UseKind.WRITE
     if isinstance(node.ctx, ast.Del):
         return UseKind.DELETE
     return role or UseKind.READ

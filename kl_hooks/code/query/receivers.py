@@ -57,7 +57,9 @@ class Hints:
         if owner is None or root != owner.receiver or "." in attributes:
             return []
         class_frame = owner_class(owner)
-        return self._of_attribute(class_frame, attributes) if class_frame is not None else []
+        if class_frame is None:
+            return []
+        return self._of_attribute(class_frame, attributes)
 
     def _of_name(self, scope: Frame, name: str) -> list[Hint]:
         while scope.kind == "function":

@@ -85,11 +85,9 @@ def call_doubts(graph: Graph, symbol: Symbol) -> list[str]:
 def _handed_on(graph: Graph, symbol: Symbol) -> list[str]:
     number = len(links.incoming(graph.db, symbol.id, "references"))
     where = "a place" if number == 1 else f"{number} places"
-    return (
-        [f"it is used without being called in {where} (kl graph refs {symbol.id})"]
-        if number
-        else []
-    )
+    if not number:
+        return []
+    return [f"it is used without being called in {where} (kl graph refs {symbol.id})"]
 
 
 def _decorated(symbol: Symbol) -> list[str]:
@@ -98,7 +96,9 @@ def _decorated(symbol: Symbol) -> list[str]:
         for mark in symbol.decorators
         if mark[1:].partition("(")[0].rpartition(".")[2] not in _HARMLESS
     ]
-    return [f"{names[0]} may call it"] if names else []
+    if not names:
+        return []
+    return [f"{names[0]} may call it"]
 
 
 def _by_itself(graph: Graph, symbol: Symbol) -> list[str]:
@@ -106,13 +106,17 @@ def _by_itself(graph: Graph, symbol: Symbol) -> list[str]:
     makers = [
         one.id for one in nested_symbols(graph.db, symbol) if "@classmethod" in one.decorators
     ]
-    return [f"{makers[0]} may make one by cls()"] if makers else []
+    if not makers:
+        return []
+    return [f"{makers[0]} may make one by cls()"]
 
 
 def _by_python(symbol: Symbol) -> list[str]:
     name = last_name(symbol.id)
     special = name.startswith("__") and name.endswith("__") and name not in ("__init__", "__new__")
-    return ["Python itself calls it where its class is used, which is not seen"] if special else []
+    if not special:
+        return []
+    return ["Python itself calls it where its class is used, which is not seen"]
 
 
 def _overriding(graph: Graph, symbol: Symbol) -> list[NodeText]:
@@ -155,7 +159,9 @@ def _bases(signature: str) -> list[str]:
         (node,) = ast.parse(f"{signature}: pass").body
     except (SyntaxError, ValueError):
         return []
-    return [ast.unparse(base) for base in node.bases] if isinstance(node, ast.ClassDef) else []
+    if not isinstance(node, ast.ClassDef):
+        return []
+    return [ast.unparse(base) for base in node.bases]
 
 
 USES: Final = ("calls", "references", "inherits", "implements", "imports")

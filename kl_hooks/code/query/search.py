@@ -116,11 +116,10 @@ def find_all(
         with graph.db.snapshot():  # the index may be merged meanwhile, see `index.search`
             by_words = _symbols_by_words(graph, words, symbols, file, spare) if symbols else []
         record_kinds = [kind for kind in kinds if kind in graph.kinds]
-        hits = (
-            index.search(graph.db, words, max(spare, _LOOKED_AT), record_kinds)
-            if record_kinds
-            else []
-        )
+        if record_kinds:
+            hits = index.search(graph.db, words, max(spare, _LOOKED_AT), record_kinds)
+        else:
+            hits = []
         by_words += map(_hit, _unasked(hits, records)[:spare])
         matches += [
             match
@@ -184,7 +183,9 @@ def _others(
 def _record_id(word: str) -> str:
     """`adr:ADR-0001` and `adr-0001` as the index has it."""
     bare = word.rpartition(":")[2] if not word.startswith(("file:", "violation:")) else word
-    return bare.upper() if RECORD_ID.fullmatch(bare.upper()) else bare
+    if not RECORD_ID.fullmatch(bare.upper()):
+        return bare
+    return bare.upper()
 
 
 def _symbols_by_name(
@@ -344,8 +345,12 @@ def _rank(symbol: Symbol, word: str) -> int | None:
     if asked_owner and not f".{owner.lower()}".endswith(f".{asked_owner.lower()}"):
         return None
     if last.lower() == asked_last.lower():
-        return 1 if last == asked_last else 2
-    return _INFLECTED + 1 if last.startswith(asked_last) else _INFLECTED + 2
+        if last == asked_last:
+            return 1
+        return 2
+    if last.startswith(asked_last):
+        return _INFLECTED + 1
+    return _INFLECTED + 2
 
 
 def _files(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) -> list[Found]:

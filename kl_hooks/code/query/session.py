@@ -141,11 +141,10 @@ def refresh(
     """
     entries, odd = _readable_names(entries)
     with store.reading("graph") as db:
-        pending = (
-            pending_changes(db, entries, scanners)
-            if db is not None
-            else all_pending(entries, scanners)
-        )
+        if db is not None:
+            pending = pending_changes(db, entries, scanners)
+        else:
+            pending = all_pending(entries, scanners)
         errors = errors_of(db) if db is not None else {}
         facts = _facts(db, pending) if db is not None else {}
     parsed = removed = 0

@@ -287,7 +287,9 @@ class _SiteFinder:
         if owner not in self._family.subclasses and self._family.shares_subclass(owner):
             return Certainty.LIKELY
         # a protocol needs no subclass: whatever has its methods implements it (PEP 544)
-        return Certainty.POSSIBLE if self._family.is_interface(owner) else Certainty.ELSEWHERE
+        if self._family.is_interface(owner):
+            return Certainty.POSSIBLE
+        return Certainty.ELSEWHERE
 
     def _by_hints(
         self, module: str, occurrence: Occurrence, hints: Hints
@@ -364,7 +366,9 @@ def _dotted(value: Value) -> str:
 
 
 def _shown(value: Value) -> str:
-    return value.id if value.sort == "symbol" else f"{value.module}.{value.name}".rstrip(".")
+    if value.sort == "symbol":
+        return value.id
+    return f"{value.module}.{value.name}".rstrip(".")
 
 
 def _owner(occurrence: Occurrence, module: str) -> NodeId:
@@ -380,7 +384,9 @@ def _receiver_text(occurrence: Occurrence) -> str:
     if occurrence.receiver is None:
         return ""
     text = ast.unparse(occurrence.receiver)
-    return text if len(text) <= _RECEIVER else f"{text[: _RECEIVER - 1]}…"
+    if len(text) <= _RECEIVER:
+        return text
+    return f"{text[: _RECEIVER - 1]}…"
 
 
 def _line_text(lines: Sequence[str], line: int) -> str:
@@ -389,7 +395,9 @@ def _line_text(lines: Sequence[str], line: int) -> str:
 
     text = " ".join(lines[line - 1].split()) if 0 < line <= len(lines) else ""
     text = redact_or_omit(text, "python")
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[: _LONGEST - 1]}…"
 
 
 class PossibleUses(NamedTuple):

@@ -45,11 +45,14 @@ class Ref(NamedTuple):
     @property
     def text(self) -> str:
         """The expression."""
-        root = (
-            f"{self.module}:{self.path}" if self.module and self.path else self.module or self.path
-        )
+        if self.module and self.path:
+            root = f"{self.module}:{self.path}"
+        else:
+            root = self.module or self.path
         head = f"{self.kind}{root}>" if self.kind == RESULT else f"{self.kind}{root}"
-        return with_attributes(head, ".".join(self.attributes)) if self.attributes else head
+        if not self.attributes:
+            return head
+        return with_attributes(head, ".".join(self.attributes))
 
     @property
     def root_name(self) -> str:
@@ -80,7 +83,9 @@ def decode(expression: str) -> Ref:
 
 def imported(module: str, name: str = "") -> str:
     """The expression for a module, or for a name that is imported from it."""
-    return f"{IMPORTED}{module}:{name}" if name else f"{IMPORTED}{module}"
+    if name:
+        return f"{IMPORTED}{module}:{name}"
+    return f"{IMPORTED}{module}"
 
 
 def with_attributes(expression: str, attributes: str) -> str:

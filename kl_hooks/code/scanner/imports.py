@@ -74,7 +74,9 @@ def type_checking(test: Any) -> int:
         name = test.attr
     else:
         name = ""
-    return sign if name == "TYPE_CHECKING" else 0
+    if name == "TYPE_CHECKING":
+        return sign
+    return 0
 
 
 _CHECKING: Final = b"TYPE_CHECKING"

@@ -221,4 +221,6 @@ def statement(
 def shortened(text: bytes) -> str:
     """The text, at most `LONGEST` characters of it."""
     decoded = text.decode("utf-8", "replace")
-    return decoded if len(decoded) <= LONGEST else decoded[: LONGEST - 1] + "…"
+    if len(decoded) <= LONGEST:
+        return decoded
+    return decoded[: LONGEST - 1] + "…"

@@ -61,11 +61,10 @@ def read_imports(
     with no_garbage_collection():
         for entry, content in read([entry for entry in entries if entry.path in scanner_by_path]):
             scanner = scanner_by_path[entry.path]
-            whole = (
-                scanner.imports(content, entry.path)
-                if scanner.imports
-                else scanner.scan(content, entry.path, "_")
-            )
+            if scanner.imports:
+                whole = scanner.imports(content, entry.path)
+            else:
+                whole = scanner.scan(content, entry.path, "_")
             imports_of[entry.path] = _imports(whole)
     return imports_of
 
@@ -74,11 +73,9 @@ def scanners_of(ws: Workspace) -> list[Scanner]:
     """All scanners of ours and of plugins, the ones to be asked first first."""
     # ours alone: a commit hook needs nothing else of 14 plugins and their manager
     own = not ws.settings.plugins
-    return (
-        own_scanners()
-        if own
-        else [scanner for some in ws.plugins.hook.kl_scanners() for scanner in some]
-    )
+    if own:
+        return own_scanners()
+    return [scanner for some in ws.plugins.hook.kl_scanners() for scanner in some]
 
 
 def own_scanners() -> list[Scanner]:
@@ -226,11 +223,10 @@ def _maybe_newer(content: bytes, error: str) -> str:
     """What to add to an error if the line looks like syntax that this Python does not have yet."""
     number, _, reason = error.split(":", 2)
     lines = lines_of(content) if number != "0" else []
-    line = (
-        lines[int(number) - 1].decode("utf-8", "replace")
-        if int(number) <= len(lines) and lines
-        else ""
-    )
+    if int(number) <= len(lines) and lines:
+        line = lines[int(number) - 1].decode("utf-8", "replace")
+    else:
+        line = ""
     since = next(
         (
             first
@@ -242,11 +238,9 @@ def _maybe_newer(content: bytes, error: str) -> str:
     # since PEP 701 (Python 3.12) an f-string may hold its own quotes, backslashes and comments
     if since is None and sys.version_info < (3, 12) and reason.strip().startswith("f-string:"):
         since = (3, 12)
-    return (
-        f"; it may be newer than Python {sys.version_info[0]}.{sys.version_info[1]}"
-        if since
-        else ""
-    )
+    if not since:
+        return ""
+    return f"; it may be newer than Python {sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def scan_python(content: bytes, path: str, module: str) -> Facts:

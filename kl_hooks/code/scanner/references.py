@@ -43,8 +43,12 @@ def expression_of(frame: Frame, scope: Frame, root: str, attributes: str) -> str
     """The expression for a chain as the frame's code sees it; `UNKNOWN` where nothing is known."""
     base = root_expression(frame, scope, root)
     if not attributes:
-        return UNKNOWN if is_anonymous(base) else base
-    return with_attributes(base, attributes) if base else base
+        if is_anonymous(base):
+            return UNKNOWN
+        return base
+    if not base:
+        return base
+    return with_attributes(base, attributes)
 
 
 def root_expression(frame: Frame, scope: Frame, root: str) -> str:
@@ -109,7 +113,9 @@ def qualified(frame: Frame) -> str:
 def owner_class(scope: Frame) -> Frame | None:
     """The class that a function is a method of."""
     outer = scope.outer.home if scope.outer else None
-    return outer if outer is not None and outer.kind == "class" else None
+    if outer is not None and outer.kind == "class":
+        return outer
+    return None
 
 
 def kids(scope: Frame) -> list[Frame]:
@@ -167,7 +173,9 @@ def instance(scope: Frame, root: str, attributes: str) -> str:
         expression = name_expression(scope, scope, root[1:])
         if expression[:1] in (UNKNOWN, UNRESOLVED, SUPER):
             return UNKNOWN
-        return with_attributes(expression, attributes) if attributes else expression
+        if not attributes:
+            return expression
+        return with_attributes(expression, attributes)
     if scope.table is None:
         table(scope)
     if root == "Self":
@@ -177,7 +185,9 @@ def instance(scope: Frame, root: str, attributes: str) -> str:
             owner = scope
         else:
             owner = None
-        return f"{INSTANCE}{qualified(owner)}" if owner is not None else UNKNOWN
+        if owner is None:
+            return UNKNOWN
+        return f"{INSTANCE}{qualified(owner)}"
     return _made(scope, scope, root, attributes)
 
 
@@ -191,7 +201,9 @@ def _made(frame: Frame, scope: Frame, root: str, attributes: str) -> str:
     ):
         return root_expression(frame, scope, root)
     called = expression_of(frame, scope, root, attributes)
-    return f"{RESULT}{called}>" if called and called[0] != UNRESOLVED else UNKNOWN
+    if called and called[0] != UNRESOLVED:
+        return f"{RESULT}{called}>"
+    return UNKNOWN
 
 
 def _result(frame: Frame, scope: Frame, called: str) -> str:
@@ -201,7 +213,9 @@ def _result(frame: Frame, scope: Frame, called: str) -> str:
         while function is not None and owner_class(function) is None:
             function = function.outer.home if function.outer else None
         owner = owner_class(function) if function is not None else None
-        return f"{SUPER}{qualified(owner)}" if owner is not None else UNKNOWN
+        if owner is None:
+            return UNKNOWN
+        return f"{SUPER}{qualified(owner)}"
     return _made(frame, scope, root, attributes)
 
 
@@ -253,9 +267,13 @@ def return_expression(frame: Frame) -> str:
         return UNKNOWN
     if "Self" in (root, attributes):
         owner = owner_class(frame)
-        return f"{SAME_CLASS}{qualified(owner)}" if owner is not None else UNKNOWN
+        if owner is None:
+            return UNKNOWN
+        return f"{SAME_CLASS}{qualified(owner)}"
     outer = frame.outer
-    return instance(outer.home, root, attributes) if outer is not None else UNKNOWN
+    if outer is None:
+        return UNKNOWN
+    return instance(outer.home, root, attributes)
 
 
 def is_setter(node: Node) -> bool:
@@ -332,7 +350,9 @@ def _hidden(uses: dict[str, list[int]], frame: Frame, around: Frame, owner: int)
 
 
 def _around(frame: Frame) -> Frame:
-    return frame.outer.home if frame.outer is not None else frame
+    if frame.outer is None:
+        return frame
+    return frame.outer.home
 
 
 def outline_of(frames: Sequence[Frame], identifiers: Iterable[str]) -> Outline:

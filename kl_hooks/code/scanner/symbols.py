@@ -109,7 +109,8 @@ def tidy(text: bytes) -> bytes:
     place = line.find(b",)")
     while place >= 0:
         outermost = line.count(b"(", 0, place) - line.count(b")", 0, place) == 1
-        line = line[:place] + line[place + 1 :] if outermost else line
+        if outermost:
+            line = line[:place] + line[place + 1 :]
         place = line.find(b",)", place + 1)
     return line
 
@@ -164,9 +165,10 @@ def symbol_rows(
             combined_digest([f.own for f in same]),
         ]
         # no mark of a text is an identifier
-        words = (
-            "" if chosen.kind in SOURCE_KINDS else " ".join(sorted(filter(str.isidentifier, texts)))
-        )
+        if chosen.kind in SOURCE_KINDS:
+            words = ""
+        else:
+            words = " ".join(sorted(filter(str.isidentifier, texts)))
         rows.append((row, words))
     rows.sort(
         key=lambda pair: (not pair[0][0].startswith("namespace:"), pair[0][1])
@@ -223,16 +225,18 @@ def _ids(frame: Frame, module: str) -> list[str]:
 def _id_prefix(frame: Frame, outer: Frame) -> str:
     if frame.kind == "class":
         bases = [*frame.node.bases, *(k.value for k in frame.node.keywords if k.arg == "metaclass")]
-        return (
-            "interface"
-            if any(_last_name(b) in _INTERFACES or _last_name(b) == "ABCMeta" for b in bases)
-            else "type"
-        )
+        if any(_last_name(b) in _INTERFACES or _last_name(b) == "ABCMeta" for b in bases):
+            return "interface"
+        return "type"
     if frame.kind == "function":
         if outer.scope != "class":
             return "function"
-        return "property" if any(map(_makes_property, frame.node.decorator_list)) else "method"
-    return "type" if frame.kind == "alias" else "field"
+        if any(map(_makes_property, frame.node.decorator_list)):
+            return "property"
+        return "method"
+    if frame.kind == "alias":
+        return "type"
+    return "field"
 
 
 def _last_name(node: ast.expr) -> str:
@@ -285,7 +289,9 @@ def _doc(frame: Frame) -> str:
         from kl_hooks.model.canonical import replace_surrogates
 
         clean = str(replace_surrogates(clean)).replace("\0", "")
-    return clean if len(clean) <= LONGEST else clean[: LONGEST - 1] + "…"
+    if len(clean) <= LONGEST:
+        return clean
+    return clean[: LONGEST - 1] + "…"
 
 
 # one group: split() gives what is between tokens and the tokens in turn, at the speed of C
@@ -341,7 +347,9 @@ def source_words(
 
 def _at_most(words: list[str]) -> list[str]:
     # a sign is never the last one
-    return words if len(words) <= _MOST else words[: _MOST + (words[_MOST - 1] in _MARKS)]
+    if len(words) <= _MOST:
+        return words
+    return words[: _MOST + (words[_MOST - 1] in _MARKS)]
 
 
 def _names(frame: Frame) -> list[str]:
@@ -511,8 +519,6 @@ def _secret_lines(source: bytes) -> set[int]:
     remainder = "\n".join(
         "" if number in secret_lines else line for number, line in enumerate(lines)
     )
-    return (
-        secret_lines
-        if redact(remainder, "python") == remainder
-        else set(range(source.count(b"\n") + 1))
-    )
+    if redact(remainder, "python") == remainder:
+        return secret_lines
+    return set(range(source.count(b"\n") + 1))

@@ -228,21 +228,19 @@ def annotated(node: Node) -> Chain | None:
                 node = classes[0] if len(classes) == 1 else None
                 continue
             if last not in _WRAPPERS:
-                return outer if last not in _VAGUE else None
-            node = (
-                node.slice.elts[0]
-                if node.slice.__class__ is ast.Tuple and node.slice.elts
-                else node.slice
-            )
+                if last not in _VAGUE:
+                    return outer
+                return None
+            if node.slice.__class__ is ast.Tuple and node.slice.elts:
+                node = node.slice.elts[0]
+            else:
+                node = node.slice
         else:
             break
     class_chain = chain(node) if node is not None else None
-    return (
-        class_chain
-        if class_chain is None
-        or (class_chain[1].rpartition(".")[2] or class_chain[0]) not in _VAGUE
-        else None
-    )
+    if class_chain is None or (class_chain[1].rpartition(".")[2] or class_chain[0]) not in _VAGUE:
+        return class_chain
+    return None
 
 
 def dotted(text: str) -> Chain | None:
@@ -423,11 +421,14 @@ def constant(value: object) -> str:
         words = str(value)
         # the pieces of a text are joined by NUL before they are hashed (symbols.set_digests): none
         # may hold one
-        return (
-            '"' + words if "\0" not in words else "%" + words.encode("utf-8", "surrogatepass").hex()
-        )
+        if "\0" not in words:
+            return '"' + words
+        return "%" + words.encode("utf-8", "surrogatepass").hex()
     if cls is int:
-        return hex(value) if isinstance(value, int) else ""  # repr() of a huge int is refused
+        # repr() of a huge int is refused
+        if not isinstance(value, int):
+            return ""
+        return hex(value)
     if cls is complex:
         return f"j{getattr(value, 'imag', 0.0)!r}"
     return f"={value!r}"
@@ -530,7 +531,9 @@ def _of_receiver(node: Node, receiver: str) -> list[str]:
     if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Attribute):
         return []
     owner = node.target.value
-    return [node.target.attr] if isinstance(owner, ast.Name) and owner.id == receiver else []
+    if isinstance(owner, ast.Name) and owner.id == receiver:
+        return [node.target.attr]
+    return []
 
 
 def _alias(frame: Frame, node: Node, stack: list[Any]) -> None:

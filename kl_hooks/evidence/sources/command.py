@@ -158,7 +158,9 @@ def command_line(argv: Sequence[str]) -> str:
 
 def exit_code(ended: Ended) -> int:
     """The exit code as a shell reports it."""
-    return 128 - ended.code if ended.code < 0 else ended.code
+    if ended.code < 0:
+        return 128 - ended.code
+    return ended.code
 
 
 def exit_evidence(shown: str, ended: Ended, micros: int) -> Evidence:
@@ -186,7 +188,8 @@ def redacted_tail(ended: Ended) -> str:
     text = ended.tail.decode("utf-8", "replace")
     if ended.cut:
         _, newline, after_newline = text.partition("\n")
-        text = after_newline if newline else text
+        if newline:
+            text = after_newline
     return redact(text)[-TAIL:]
 
 

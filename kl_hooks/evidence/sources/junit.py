@@ -142,7 +142,9 @@ def _case(case: Element) -> Evidence:
 def _outcome_of(child: Element) -> str | None:
     if child.tag == "skipped":
         # pytest marks an expected failure so (`type="pytest.xfail"`)
-        return "xfailed" if "xfail" in (child.get("type") or "") else "skipped"
+        if "xfail" in (child.get("type") or ""):
+            return "xfailed"
+        return "skipped"
     return {"failure": "failed", "error": "error"}.get(child.tag)
 
 

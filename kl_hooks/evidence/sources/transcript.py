@@ -59,8 +59,12 @@ class ToolCall:
         argument = self.given.get("command") or self.given.get("cmd") or ""
         if isinstance(argument, list | tuple):
             words = [str(word) for word in argument]
-            return words[-1] if len(words) > 2 and words[1] in ("-c", "-lc") else " ".join(words)
-        return argument if isinstance(argument, str) else ""
+            if len(words) > 2 and words[1] in ("-c", "-lc"):
+                return words[-1]
+            return " ".join(words)
+        if isinstance(argument, str):
+            return argument
+        return ""
 
     @property
     def path(self) -> str:
@@ -71,7 +75,9 @@ class ToolCall:
             or self.given.get("notebook_path")
             or ""
         )
-        return argument if isinstance(argument, str) else ""
+        if isinstance(argument, str):
+            return argument
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,4 +240,6 @@ def _exit_code(text: str) -> tuple[str, int | None]:
 
 
 def _text(value: Any) -> str:
-    return value[:200] if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    return value[:200]

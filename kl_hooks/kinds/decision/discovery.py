@@ -91,7 +91,9 @@ def record_proposals(ws: Workspace, proposals: Sequence[Proposal]) -> list[Recor
         }
         for one in proposals
     ]
-    return create_records(ws, DECISION, raws, by="kl decision discover") if raws else []
+    if not raws:
+        return []
+    return create_records(ws, DECISION, raws, by="kl decision discover")
 
 
 def _all_proposals(ws: Workspace, is_shown: Callable[[str], bool]) -> list[Proposal]:
@@ -268,7 +270,9 @@ def _names(rows: Any) -> Iterator[str]:
 
 def _table(data: Mapping[str, Any], key: str) -> dict[str, Any]:
     table = data.get(key)
-    return table if isinstance(table, dict) else {}
+    if isinstance(table, dict):
+        return table
+    return {}
 
 
 def from_dependencies(

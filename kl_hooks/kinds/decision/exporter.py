@@ -111,7 +111,9 @@ def _entry_in(record: Record, form: str, names: Mapping[str, Other]) -> Entry:
 def _number(identifier: str) -> str:
     # without zeros: adr-tools writes `7.` in the title of 0007-….md
     match = re.search(r"0*(\d+)$", identifier)
-    return match[1] if match else identifier
+    if not match:
+        return identifier
+    return match[1]
 
 
 def _entry_of(record: Record) -> Entry:

@@ -131,7 +131,9 @@ def list_items(text: str) -> tuple[str, ...]:
             items[-1].append(line)  # the last case is CommonMark's lazy continuation line
         else:
             whole = tidy(text)
-            return (whole,) if whole else ()
+            if whole:
+                return (whole,)
+            return ()
     return tuple(item_text for lines in items if (item_text := _item(lines)))
 
 
@@ -308,9 +310,11 @@ def _typed(field: Field, value: Any) -> Value | None:
     report.
     """
     if field.section and field.type == "text":
-        least = (
-            4 if field.name == "decision" else 3
-        )  # MADR's sections of the third level in it are other fields
+        # MADR's sections of the third level in it are other fields
+        if field.name == "decision":
+            least = 4
+        else:
+            least = 3
         text = "\n".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
         return _until_stable(text, lambda multiline: _demote_headings(multiline, least))
     if field.type == "lines":
@@ -325,7 +329,9 @@ def _typed(field: Field, value: Any) -> Value | None:
     if field.type == "choice":
         word = text.lower().replace("-", "_").replace(" ", "_")
         return field.also.get(word, word)
-    return _percent(text) if field.type == "number" else text
+    if field.type != "number":
+        return text
+    return _percent(text)
 
 
 def _demote_headings(text: str, least: int = 3) -> str:
@@ -363,7 +369,9 @@ def _percent(text: str) -> int | str:
     # sys.set_int_max_str_digits)
     if re.fullmatch(r"0?\.\d{1,9}|[01]\.0{1,9}", text):
         return round(float(text) * 100)
-    return int(text) if re.fullmatch(r"\d{1,9}", text) else text
+    if not re.fullmatch(r"\d{1,9}", text):
+        return text
+    return int(text)
 
 
 def _words(field: Field, value: Any) -> tuple[str, ...]:
@@ -487,7 +495,9 @@ def _yaml_values(text: str, above: int = 0) -> dict[str, object]:
 
 def _value(node: Node) -> object:
     if isinstance(node, TextNode):
-        return "" if node.plain and node.value.lower() in _EMPTY else node.value
+        if node.plain and node.value.lower() in _EMPTY:
+            return ""
+        return node.value
     if isinstance(node, ListNode):
         return tuple(map(_node_text, node.items))
     return {key.value: _node_text(item) for key, item in node.entries}
@@ -495,16 +505,18 @@ def _value(node: Node) -> object:
 
 def _node_text(node: Node) -> str:
     """No field is deeper than a list: what is deeper becomes one text."""
-    return (
-        node.value if isinstance(node, TextNode) else json.dumps(_value(node), ensure_ascii=False)
-    )
+    if isinstance(node, TextNode):
+        return node.value
+    return json.dumps(_value(node), ensure_ascii=False)
 
 
 def details_section(values: Mapping[str, Value]) -> str:
     """Return a last section of YAML for what a format has no words for; empty where there is
     nothing.
     """
-    return f"\n## Details\n\n```yaml\n{yaml_block(values)}\n```\n" if values else ""
+    if not values:
+        return ""
+    return f"\n## Details\n\n```yaml\n{yaml_block(values)}\n```\n"
 
 
 def _read_details(part: Section) -> dict[str, object]:
@@ -516,7 +528,9 @@ def _read_details(part: Section) -> dict[str, object]:
         keys = _yaml_values(match[1])
     except NotReadable:
         return {}
-    return keys if all(field_of_key(key) for key in keys) else {}
+    if all(field_of_key(key) for key in keys):
+        return keys
+    return {}
 
 
 _NUMBERED: Final = re.compile(
@@ -629,7 +643,9 @@ def iso_date(text: str) -> str:
         micros(date)
     except (ValueError, OverflowError):
         return ""
-    return date if re.match(r"\d{4}-\d\d-\d\d", date) else ""
+    if re.match(r"\d{4}-\d\d-\d\d", date):
+        return date
+    return ""
 
 
 def _iso(year: str, month: int, day: str) -> str:
@@ -796,17 +812,14 @@ def write_madr(entry: Entry, names: Mapping[str, Other]) -> str:
     if entry.text("status") == "superseded" and len(newer) == 1:
         status = f"superseded by {newer[0]}"
         if is_superseded_line(status, newer):
-            front["status"] = (
-                f"superseded by [{newer[0]}]({names[newer[0]].file})"
-                if newer[0] in names
-                else status
-            )
+            if newer[0] in names:
+                front["status"] = f"superseded by [{newer[0]}]({names[newer[0]].file})"
+            else:
+                front["status"] = status
             del front["kl-superseded-by"]
-    return (
-        f"---\n{yaml_block(front)}\n---\n\n{line}\n{_outline(entry)}"
-        if front
-        else f"{line}\n{_outline(entry)}"
-    )
+    if front:
+        return f"---\n{yaml_block(front)}\n---\n\n{line}\n{_outline(entry)}"
+    return f"{line}\n{_outline(entry)}"
 
 
 def _outline(entry: Entry) -> str:
@@ -873,7 +886,8 @@ def write_nygard(entry: Entry, names: Mapping[str, Other]) -> str:
     if is_exact_line(f"Date: {entry.text('date')}", left, "date"):
         blocks.append(f"Date: {left.pop('date')}")
     status = _pop_status(left, names)
-    blocks += ["## Status", *status] if status else []
+    if status:
+        blocks += ["## Status", *status]
     for name, section in _SECTIONS:
         if text := bullet_list(entry.many(name)) if name in LIST_FIELDS else entry.text(name):
             blocks += [f"## {section}", text]
@@ -902,7 +916,8 @@ def _pop_status(left: dict[str, Value], names: Mapping[str, Other]) -> list[str]
         and superseded == (word == "superseded")
     ):
         del left["status"]
-        paragraphs += [] if superseded else [word.capitalize()]
+        if not superseded:
+            paragraphs += [word.capitalize()]
     elif superseded:
         links = [one for one in links if one[0] != "superseded_by"]
     for field, verb, targets in links:
@@ -913,7 +928,9 @@ def _pop_status(left: dict[str, Value], names: Mapping[str, Other]) -> list[str]
 
 def _link(name: str, names: Mapping[str, Other]) -> str:
     other = names.get(name)
-    return f"[{other.number}. {other.title.translate(_NO_LINK)}]({other.file})" if other else name
+    if not other:
+        return name
+    return f"[{other.number}. {other.title.translate(_NO_LINK)}]({other.file})"
 
 
 _WORDS: Final = (("status", "Status"), ("deciders", "Deciders"), ("date", "Date"), ("tags", "Tags"))
@@ -1052,11 +1069,15 @@ def _leaf(value: Any) -> Any:
         return {str(key): _text(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return tuple(_text(item) for item in value if item is not None)
-    return value if isinstance(value, str) else str(value)
+    if isinstance(value, str):
+        return value
+    return str(value)
 
 
 def _text(item: Any) -> str:
-    return item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+    if isinstance(item, str):
+        return item
+    return json.dumps(item, ensure_ascii=False)
 
 
 _DATED: Final = re.compile(r"\d{8}-.*\.md")

@@ -102,7 +102,9 @@ class _Found:
     def day(self) -> str:
         """The day at the beginning of its file name; empty where there is none."""
         match = _DATED.match(self.file)
-        return iso_date("-".join(match.groups())) if match else ""
+        if not match:
+            return ""
+        return iso_date("-".join(match.groups()))
 
 
 def import_decisions(
@@ -188,11 +190,9 @@ class _Reader:
     def _shown(self, path: Path) -> str:
         """The path from the root of the repository where it is inside, else as it is."""
         full = Path(os.path.abspath(path))  # noqa: PTH100 (which follows links)
-        return (
-            full.relative_to(self._root).as_posix()
-            if full.is_relative_to(self._root)
-            else str(full)
-        )
+        if full.is_relative_to(self._root):
+            return full.relative_to(self._root).as_posix()
+        return str(full)
 
     def _read(self, path: Path, shown: str, *, named: bool) -> None:
         try:
@@ -279,7 +279,9 @@ def _decision_folder(folder: Path) -> Path:
             node = next((value for name, value in entries if name.value == key), None)
         inner = node.value if isinstance(node, TextNode) else ""
     target = (folder / inner).resolve() if inner else folder
-    return target if target.is_relative_to(folder.resolve()) or not inner else folder
+    if target.is_relative_to(folder.resolve()) or not inner:
+        return target
+    return folder
 
 
 def _split_known(
@@ -317,7 +319,9 @@ def _words(title: str, context: str, decision: str) -> str:
     decision.
     """
     parts = [" ".join(re.findall(r"\w+", one.casefold())) for one in (title, context, decision)]
-    return "\0".join(parts) if parts[2] and parts[1] else ""
+    if parts[2] and parts[1]:
+        return "\0".join(parts)
+    return ""
 
 
 def _assign_ids(decisions: Sequence[_Found], used: set[int]) -> None:

@@ -86,7 +86,8 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
                 changes.write(path, None)
             elif some:
                 changes.write(one, text.encode("utf-8", "surrogateescape"))
-            changed += some if one != path else []
+            if one != path:
+                changed += some
             unsure += left
         unmoved = renumber_proposals(
             db,
@@ -130,9 +131,10 @@ def _path(ws: Workspace, place: str) -> str:
         paths = [one for one in _files(ws) if _id_in_file(ws, one) == place]
         if len(paths) == 1:
             return paths[0]
-        reason = (
-            f"is the id of {', '.join(paths)}; name a file." if paths else "is the id of no file."
-        )
+        if paths:
+            reason = f"is the id of {', '.join(paths)}; name a file."
+        else:
+            reason = "is the id of no file."
         raise UsageProblem(reason, place=place, hint="kl decision renumber FILE")
     for full in (Path(os.path.abspath(place)), ws.root / place):  # noqa: PTH100 (which follows links)
         path = full.relative_to(ws.root).as_posix() if full.is_relative_to(ws.root) else ""
@@ -207,11 +209,10 @@ def _with_new_id(
         ws.root / path
     ).stat().st_size > _MAX_BYTES:  # only its beginning was read: it must not be written back
         return text, [], [f"{path}:{number + 1}" for number in hits]
-    meant = (
-        dict.fromkeys(hits, True)
-        if path == moved or not others
-        else _meant_lines(ws, path, hits, moved, others)
-    )
+    if path == moved or not others:
+        meant = dict.fromkeys(hits, True)
+    else:
+        meant = _meant_lines(ws, path, hits, moved, others)
     for number in hits:
         if meant.get(number):
             lines[number] = pattern.sub(new, lines[number])

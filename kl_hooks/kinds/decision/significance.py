@@ -165,11 +165,10 @@ def title(question: str, answer: str) -> str:
     """Return `Use PostgreSQL for orders`: the first words of the answer, and what the question is
     about.
     """
-    text = (
-        _OPENING.sub("", answer.strip(), count=1)
-        if _OPENING.match(answer.strip())
-        else answer.strip()
-    )
+    if _OPENING.match(answer.strip()):
+        text = _OPENING.sub("", answer.strip(), count=1)
+    else:
+        text = answer.strip()
     chosen = _WORD.findall(_until(text, _STOPS))[:3] or _WORD.findall(text)[:3]
     while chosen and chosen[-1].lower() in _SMALL:
         chosen.pop()

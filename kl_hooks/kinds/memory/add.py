@@ -202,22 +202,30 @@ def _reinforce(ws: Workspace, record: Record) -> bool:
 
 def _expiry(ws: Workspace, ttl_days: int | None) -> dict[str, Any]:
     """Return `expires`, where it differs from that of the authority."""
-    return {} if ttl_days is None else {"expires": _until(ws, ttl_days)}
+    if ttl_days is None:
+        return {}
+    return {"expires": _until(ws, ttl_days)}
 
 
 def _until(ws: Workspace, days: int) -> str | None:
-    return iso(ws.clock.now() + days * DAY) if days else None
+    if not days:
+        return None
+    return iso(ws.clock.now() + days * DAY)
 
 
 def _session(ws: Workspace) -> str:
     """Return the agent's session, or the day of whoever runs this."""
     named = session(ws.environ)
-    return f"agent:{named}" if named else day_session(iso(ws.clock.now()), producer(ws.environ))
+    if named:
+        return f"agent:{named}"
+    return day_session(iso(ws.clock.now()), producer(ws.environ))
 
 
 def _by(ws: Workspace) -> str:
     name = agent(ws.environ)
-    return f"agent:{name}" if name else producer(ws.environ)
+    if name:
+        return f"agent:{name}"
+    return producer(ws.environ)
 
 
 MOST_NEW: Final = 20

@@ -95,11 +95,10 @@ def inject(
     `shows`: whether the reader may be shown a memory.
     """
     offers = _offers(ws, [*hints] or _workplace_words(ws, folder), shows)
-    chosen = (
-        choose(offers, top, only_matching=True)
-        if hints
-        else choose(offers, len(offers), only_matching=False)
-    )
+    if hints:
+        chosen = choose(offers, top, only_matching=True)
+    else:
+        chosen = choose(offers, len(offers), only_matching=False)
     ids = [offer.id for offer in chosen]
     support = support_of(ws, tallies(ws, ids), set(ids))
     if not hints:
@@ -119,11 +118,9 @@ def injection_limit(ws: Workspace, hints: Sequence[str]) -> int:
     """Return how many memories are injected: as configured, else `SESSION_START` without hints."""
     # who sets a limit means it for the start of a session too
     configured = ws.settings.memory_top_k
-    return (
-        SESSION_START
-        if not hints and configured == Settings._field_defaults["memory_top_k"]
-        else configured
-    )
+    if not hints and configured == Settings._field_defaults["memory_top_k"]:
+        return SESSION_START
+    return configured
 
 
 def _offers(
@@ -275,11 +272,10 @@ def _lines(ws: Workspace, records: Sequence[Record], further: int = 0) -> Iterat
     )
     for item in items[:_MOST_LINES]:
         record = item.record
-        name = (
-            f"[{record.id}]({record.path.removeprefix(kind_folder(MEMORY))})"
-            if record.path
-            else record.id
-        )
+        if record.path:
+            name = f"[{record.id}]({record.path.removeprefix(kind_folder(MEMORY))})"
+        else:
+            name = record.id
         quarantine = " **quarantined: it reads like an instruction**" if item.quarantine else ""
         title = quoted_field(record.title, 200)
         yield f"- [{item.support.tier.word}] (×{item.tally.reinforcement}) {title} {name}{quarantine}"

@@ -467,7 +467,9 @@ def cut(command: str) -> str:
     line = one_line(
         command, len(command) * 10 + 1
     )  # longer than the escapes of any command: cut below
-    return line if len(line) <= _COMMAND_CUT else line[:_COMMAND_CUT] + "…"
+    if len(line) <= _COMMAND_CUT:
+        return line
+    return line[:_COMMAND_CUT] + "…"
 
 
 def _test_patterns(steps: Mapping[str, Sequence[_Step]]) -> Iterator[Pattern]:
@@ -732,7 +734,9 @@ def _writes(transcript: Transcript) -> Iterator[tuple[ToolCall, str]]:
 def relative(path: str, folder: str) -> str:
     """Return the path from the folder worked in; empty for one outside of it."""
     inside = path.removeprefix(folder.rstrip("/") + "/") if folder else path
-    return "" if inside.startswith(("/", "~")) or ".." in PurePosixPath(inside).parts else inside
+    if inside.startswith(("/", "~")) or ".." in PurePosixPath(inside).parts:
+        return ""
+    return inside
 
 
 def _fixed(transcript: Transcript) -> Iterator[Pattern]:
@@ -816,7 +820,9 @@ def _merged(same: Sequence[Pattern]) -> Pattern:
 def _shorten(names: Sequence[str], most: int = 3) -> str:
     """Return `a, b, c and 4 more`."""
     shown = ", ".join(one_line(name, 120) for name in names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+    if len(names) > most:
+        return f"{shown} and {len(names) - most} more"
+    return shown
 
 
 def _session_of(receipt: Receipt, by_run: Mapping[str, Receipt]) -> str:
@@ -831,11 +837,9 @@ def _session_of(receipt: Receipt, by_run: Mapping[str, Receipt]) -> str:
         root = by_run[root.parent]
         runs_seen.add(root.run)
     named = root.environment.get("session") or receipt.environment.get("session")
-    return (
-        f"agent:{named}"
-        if isinstance(named, str) and named
-        else day_session(root.started, root.producer)
-    )
+    if isinstance(named, str) and named:
+        return f"agent:{named}"
+    return day_session(root.started, root.producer)
 
 
 def is_trivial(command: str) -> bool:

@@ -331,11 +331,10 @@ def support_of(
             _observed(receipt, proof, receipts)
             for receipt, proof in tally.receipts[-_MOST_WEIGHED:]
         ]
-        own = (
-            [Observation(MEMORY.proof, "records", "", "", hard=False)]
-            if memory_id in approved
-            else []
-        )
+        if memory_id in approved:
+            own = [Observation(MEMORY.proof, "records", "", "", hard=False)]
+        else:
+            own = []
         support_by_id[memory_id] = Support(
             tier([*own, *(o for o, _ in observed)], rule), tuple(line for _, line in observed)
         )
@@ -435,7 +434,9 @@ class Review:
     @property
     def at(self) -> str:
         """The ID that is shown; empty: the review is over."""
-        return "" if self.ended or len(self.made) >= len(self.ids) else self.ids[len(self.made)]
+        if self.ended or len(self.made) >= len(self.ids):
+            return ""
+        return self.ids[len(self.made)]
 
     @property
     def decided(self) -> tuple[Decision, ...]:
@@ -447,7 +448,9 @@ class Review:
         nothing.
         """
         do = _KEYS.get(word.strip().lower(), word.strip().lower())
-        return do if do in (_KEYS.values() if self.at else ("undo", "quit", "help")) else ""
+        if do in (_KEYS.values() if self.at else ("undo", "quit", "help")):
+            return do
+        return ""
 
     def after(self, word: str, argument: str = "") -> Review:
         """Return the review after one answer; `argument` is the new text of `edit`, or the reason
@@ -484,7 +487,9 @@ def _answer_problem(answer: Any, answered: set[str]) -> str:
         return '"edit" needs "text".'
     if strange := [key for key in answer if key not in ("id", "do", "text", "reason")]:
         return f'"{strange[0]}" is not known. Known: id, do, text, reason.'
-    return f"{answer['id']} is answered twice." if answer["id"].strip().lower() in answered else ""
+    if answer["id"].strip().lower() not in answered:
+        return ""
+    return f"{answer['id']} is answered twice."
 
 
 @dataclass(frozen=True, slots=True)
@@ -687,9 +692,8 @@ def apply_decision(ws: Workspace, record: Record, decision: Decision, reviewer: 
             "reason": None,
         }
         # only a person's approval gives a person's authority, without an expiry
-        values |= (
-            {"authority": "human", "expires": None, "quarantine": None} if reviewer.person else {}
-        )
+        if reviewer.person:
+            values |= {"authority": "human", "expires": None, "quarantine": None}
     elif decision.do == "reject" and record.status != "rejected":
         values |= {"status": "rejected", "reason": decision.reason or None}
     if (

@@ -23,7 +23,9 @@ def captured_state(db: Database) -> str:
     row = db.row(
         "SELECT (SELECT COALESCE(MAX(seq), 0) FROM receipt), (SELECT COUNT(*) FROM commit_log)"
     )
-    return f"{row[0]}/{row[1]}" if row else ""
+    if not row:
+        return ""
+    return f"{row[0]}/{row[1]}"
 
 
 def is_outdated(ws: Workspace) -> bool:

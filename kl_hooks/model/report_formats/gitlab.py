@@ -32,7 +32,9 @@ def gitlab_report(diagnostics: Iterable[Diagnostic], place: str) -> list[dict[st
 
 def _severity(entry: Diagnostic) -> str:
     severities = {"error": "major", "warning": "minor", "note": "info"}
-    return "info" if entry.accepted else severities[entry.level]
+    if entry.accepted:
+        return "info"
+    return severities[entry.level]
 
 
 def _encodable(path: str) -> str:
