@@ -39,7 +39,19 @@ class UsageProblem(KlError):
     exit_code = USAGE_ERROR
 
 
-class UnknownRecord(UsageProblem):
+class Denied(UsageProblem):
+    """The policy hides from whoever asks what was asked for."""
+
+
+class ForPeople(UsageProblem):
+    """Only a person, or a reviewer that one named, may do it, and an agent asks."""
+
+
+class NotFound(UsageProblem):
+    """Nothing has the name that was given, or nothing that whoever asks may be shown."""
+
+
+class UnknownRecord(NotFound):
     """There is no record of an ID; the hint names the one with the nearest ID."""
 
     def __init__(

@@ -84,10 +84,10 @@ class _WordCommand(click.Command):
     """A command of the group, whose name may be the first word of a task as well."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        words = [word for word in args if not word.startswith("-")]
         arguments = [one for one in self.params if isinstance(one, click.Argument)]
         names = [one.metavar or "" for one in arguments]
         ctx.allow_extra_args = True
+        words = self._words(ctx, args)
         try:
             rest = super().parse_args(ctx, args)
         except click.MissingParameter:
@@ -96,6 +96,13 @@ class _WordCommand(click.Command):
         if rest or not all(map(operations.is_package_id, [*packages][-1:])):
             self._refuse(names, words)
         return rest
+
+    def _words(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Return the words of a call that are neither options nor values of options."""
+        values, rest, order = self.make_parser(ctx).parse_args([*args])
+        arguments = (one.name for one in order if isinstance(one, click.Argument))
+        words = [values[name] for name in arguments if name]
+        return [word for word in (*words, *rest) if isinstance(word, str)]
 
     def _refuse(self, names: list[str], words: list[str]) -> NoReturn:
         typed = " ".join([str(self.name), *words])

@@ -42,6 +42,10 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._lines)
 
+    def former_commands(self) -> list[str]:
+        """Names that are read and listed nowhere."""
+        return []
+
     def _shown(self, ctx: click.Context) -> list[str]:
         return [name for name in self.list_commands(ctx) if name not in self._former]
 

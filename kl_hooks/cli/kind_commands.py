@@ -32,13 +32,13 @@ from kl_hooks.cli.record_output import (
     warn_of_proposals,
 )
 from kl_hooks.cli.request_options import operation_command
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import ForPeople, UsageProblem
 from kl_hooks.evidence.provenance import agent as agent_of
 from kl_hooks.model.kind import Kind, Verb
 from kl_hooks.model.parameter import Parameter, RequestField
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import OwnText, one_line
 from kl_hooks.operations import record_changes as changes
 from kl_hooks.operations import records
 from kl_hooks.operations.written import Written
@@ -205,7 +205,9 @@ def _naming_options(*, has_editor: bool) -> Iterator[None]:
         for problem in found.problems:
             missing = re.fullmatch(r'"(\w+)" is missing\.', problem.message)
             option = names.get(missing[1]) if missing else None
-            hint = f"{problem.hint} Give {option}{', or --edit' if has_editor else ''}.".strip()
+            give = f"Give {option}{', or --edit' if has_editor else ''}."
+            # the hint is the description of the field
+            hint = OwnText(f"{problem.hint} {give}".strip())
             problems.append(problem._replace(hint=hint) if option else problem)
         raise Problems(problems) from None
 
@@ -216,7 +218,7 @@ def _edit_file(kind: Kind, identifier: str) -> None:
     record = get_record(ws, identifier, kind.name)
     if name := agent_of(ws.environ):
         hint = f"Give fields: see kl {kind.name} edit --help"
-        raise UsageProblem(f"an agent ({name}) can't open an editor.", place=record.id, hint=hint)
+        raise ForPeople(f"an agent ({name}) can't open an editor.", place=record.id, hint=hint)
     _open_in_editor(ws, record)
 
 

@@ -429,11 +429,14 @@ class KindGroup(LazyGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        # `create` is a spelling of other tools; it needs no line in the help
-        if args and (args[0] == "create" or (self._kind_name, args[0]) in _OLD):
+        if args and args[0] in self.former_commands():
             return args[0], self.get_command(ctx, args[0]), args[1:]
         self.list_commands(ctx)
         return super().resolve_command(ctx, args)
+
+    def former_commands(self) -> list[str]:
+        # `create` is a spelling of other tools
+        return ["create", *(old for kind, old in _OLD if kind == self._kind_name)]
 
     def _kind(self) -> Kind:
         from kl_hooks.cli.output import workspace
@@ -499,10 +502,7 @@ def run_safely(command: click.Command, argv: list[str], environ: Mapping[str, st
     try:
         code = _call(command, argv)
     except KlError as problem:
-        # a place may be what was typed, line ends and all: it is shown on one line
-        text = str(problem).replace(problem.place or "\n", one_line(problem.place, 300) or "\n", 1)
-        print_problem(f"{text}{_trace(environ)}")
-        code = problem.exit_code
+        code = report_problem(problem, environ)
     except Exception as fault:  # the one place where internal errors end
         code = _internal_error(fault, argv, environ)
         if words in _COMMIT_GATES and "--staged" in argv and not environ.get("CI"):
@@ -511,6 +511,14 @@ def run_safely(command: click.Command, argv: list[str], environ: Mapping[str, st
     if words in _OBSERVERS and code != INTERRUPTED:
         return CLEAN
     return code
+
+
+def report_problem(problem: KlError, environ: Mapping[str, str]) -> int:
+    """Print an error of a command; return its exit code."""
+    # a place may be what was typed, line ends and all: it is shown on one line
+    text = str(problem).replace(problem.place or "\n", one_line(problem.place, 300) or "\n", 1)
+    print_problem(f"{text}{_trace(environ)}")
+    return problem.exit_code
 
 
 def _trace(environ: Mapping[str, str]) -> str:

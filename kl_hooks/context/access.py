@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.settings import POLICY_FILE
-from kl_hooks.errors import KlError, UnknownRecord, UsageProblem
+from kl_hooks.errors import Denied, KlError, UnknownRecord
+from kl_hooks.model.text import OwnText
 from kl_hooks.workspace import require_plugins
 
 if TYPE_CHECKING:
@@ -132,9 +133,9 @@ class Access:
 
     def text(self, text: str) -> str:
         """Return a text of an answer without the words of what is hidden, and without the names of
-        files that are denied, and of the tests and symbols in them.
+        files that are denied, and of the tests and symbols in them. Of kl's own words none is hidden.
         """
-        if self._hidden is None:
+        if isinstance(text, OwnText) or self._hidden is None:
             return text
         return self._hidden.names.text(self._hidden.veil.text(text))
 
@@ -353,7 +354,6 @@ def _candidate(identifier: str, kind: str, path: str) -> Candidate:
 
 
 def refuse(identifier: str) -> Any:
-    """UsageProblem: what was asked for is denied."""
-    raise UsageProblem(
-        f"{POLICY_FILE} denies it to you.", place=identifier, hint="Ask a person, who can open it."
-    )
+    """Denied: what was asked for is hidden."""
+    hint = OwnText("Ask a person, who can open it.")
+    raise Denied(OwnText(f"{POLICY_FILE} denies it to you."), place=identifier, hint=hint)

@@ -26,7 +26,7 @@ from kl_hooks.documents.collections import (
 )
 from kl_hooks.documents.indexing import SUFFIXES, redact_document, similarities_of, sync_documents
 from kl_hooks.documents.sources import is_refreshable, read_source, repository_path
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import NotFound, UsageProblem
 from kl_hooks.git.objects import MAX_BLOB_BYTES
 from kl_hooks.model.text import one_line, safe_text
 from kl_hooks.records.permissions import agent_author
@@ -302,7 +302,7 @@ def process_documents(
     records: Iterable[Record] = watch(iter(wanted), len(wanted)) if watch else wanted
     for record in records:
         if record.kind != KIND:
-            raise UsageProblem("is no document.", place=record.id)
+            raise NotFound("is no document.", place=record.id)
         if record.status == "archived":
             done.append(record)
             continue

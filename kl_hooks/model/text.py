@@ -26,6 +26,10 @@ CHARACTERS_OF_A_TOKEN: Final = 4
 """About: English and code are near it with every common tokenizer, and no library is needed."""
 
 
+class OwnText(str):
+    """Words of kl, or of what describes a kind: they quote no record, so no policy hides any of them."""
+
+
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x100:

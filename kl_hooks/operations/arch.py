@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from kl_hooks.errors import CLEAN, FINDINGS, UsageProblem
+from kl_hooks.errors import CLEAN, FINDINGS, ForPeople, UsageProblem
 from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.symbol import FilePath
@@ -351,7 +351,7 @@ def _allow(ws: Workspace, request: AllowRequest, _access: Access) -> Allowed:
         raise UsageProblem("needs --until and --reason.", place="kl arch allow")
     if request.accept and (name := agent(ws.environ)):
         hint = "Leave it out: a person accepts the record with kl decision accept."
-        raise UsageProblem(
+        raise ForPeople(
             f"accepting is for people, and this is {name}.", place="--accept", hint=hint
         )
     added = add_exception(

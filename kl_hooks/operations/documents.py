@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
 from kl_hooks.documents.collections import REPOSITORY, STATUSES
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import NotFound, UsageProblem
 from kl_hooks.kinds.catalog import DOCUMENT
 from kl_hooks.model.excerpt import Excerpt
 from kl_hooks.model.parameter import Parameter
@@ -230,7 +230,7 @@ def _show(ws: Workspace, request: ShowRequest, access: Access) -> ShownDocument:
             passages = chunks_of(ws, name)
             return ShownDocument(document, tuple(passages), tuple(mentions(ws, [name])))
     place = one_line(request.document, 100)
-    raise UsageProblem("is no document.", place=place, hint="See: kl document list")
+    raise NotFound("is no document.", place=place, hint="See: kl document list")
 
 
 def _shown_to_dict(shown: ShownDocument) -> dict[str, Any]:

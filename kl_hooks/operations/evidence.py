@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.config.settings import POLICY_FILE
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import ForPeople, UsageProblem
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.symbol import FilePath, TestName, split_id
 from kl_hooks.model.text import counted, one_line
@@ -550,9 +550,7 @@ def _accept(ws: Workspace, request: AcceptRequest, _access: Access) -> AcceptedL
     if not reason:
         raise UsageProblem("state why receipts are missing.", place="--reason")
     if name := agent(ws.environ):
-        raise UsageProblem(
-            "only a person accepts a store that lost receipts.", place=f"agent:{name}"
-        )
+        raise ForPeople("only a person accepts a store that lost receipts.", place=f"agent:{name}")
     return AcceptedLosses(tuple(accept(ws, reason)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import ForPeople
 from kl_hooks.model.kind import Kind, Verb
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.operations import claims, memory, record_changes, records
@@ -95,7 +95,7 @@ def _decide(is_accepted: bool, ws: Workspace, request: DecideRequest, access: Ac
     record = get_record(ws, request.id)
     word = _WORDS[is_accepted]
     if author := agent_author(ws, ""):
-        raise UsageProblem(
+        raise ForPeople(
             f"{word} is for people, and this is {author.removeprefix('agent:')}.",
             place=record.id,
             hint=f"Ask a person to run: kl knowledge {word} {record.id}",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol
 
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import ForPeople, UsageProblem
 from kl_hooks.model.kind import COUNT_FIELDS, REJECTED, SEEDED, SUPERSEDED, Field, Kind, Verb
 from kl_hooks.model.parameter import REQUIRED, Parameter, RequestField, fields_of
 from kl_hooks.model.text import counted
@@ -170,7 +170,7 @@ def _refuse_clear(field: Field, access: Access) -> None:
     if field.internal or field in (*SEEDED, *COUNT_FIELDS):
         raise UsageProblem(f"{field.name} is written by kl alone.", place="--clear")
     if access.is_agent and field.name in (*_SET_BY_VERBS, *_DECIDED):
-        raise UsageProblem(f"{field.name} is not an agent's to change.", place="--clear")
+        raise ForPeople(f"{field.name} is not an agent's to change.", place="--clear")
 
 
 def _apply(

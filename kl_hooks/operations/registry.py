@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import ForPeople, UsageProblem
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
@@ -159,7 +159,7 @@ class Registries(NamedTuple):
 def _list(ws: Workspace, request: RegistryRequest, access: Access) -> Registries:
     require_initialized(ws)
     if request.snapshot and access.is_agent:
-        raise UsageProblem("writing a snapshot is for people.", place="--snapshot")
+        raise ForPeople("writing a snapshot is for people.", place="--snapshot")
     names = dict.fromkeys(request.names or NAMES)
     if request.snapshot:
         from kl_hooks.context.access import shared_access

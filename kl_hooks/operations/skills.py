@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso
-from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.errors import EnvironmentProblem, ForPeople, UsageProblem
 from kl_hooks.kinds.catalog import SKILL
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.problem import Problem
@@ -238,13 +238,14 @@ class UseRequest(NamedTuple):
 
     name: Annotated[str, _NAME]
     seed: Annotated[str, _SEED] = ""
+    author: str = ""
 
 
 def _use(ws: Workspace, request: UseRequest, access: Access) -> Use:
     require_initialized(ws)
     # nobody follows what he may not read
     access.require_shown(library.find_skill(ws, request.name))
-    return start_use(ws, request.name, request.seed)
+    return start_use(ws, request.name, request.seed, request.author)
 
 
 def _use_to_dict(use: Use) -> dict[str, Any]:
@@ -282,6 +283,7 @@ class DoneRequest(NamedTuple):
             is_personal=True,
         ),
     ] = ""
+    author: str = ""
 
 
 class EndedUse(NamedTuple):
@@ -294,7 +296,7 @@ class EndedUse(NamedTuple):
 def _done(ws: Workspace, request: DoneRequest, _access: Access) -> EndedUse:
     require_initialized(ws)
     success = {"success": True, "failure": False}.get(request.result)
-    use = end_use(ws, request.use, success)
+    use = end_use(ws, request.use, success, request.author)
     return EndedUse(use, outcomes(ws, uses(ws))[use.id])
 
 
@@ -506,13 +508,13 @@ def _check(ws: Workspace, request: CheckRequest, access: Access) -> Check:
 
 
 def _decide(ws: Workspace, request: CheckRequest) -> None:
-    """Store what a person states about conflicts. UsageProblem for an agent."""
+    """Store what a person states about conflicts. ForPeople for an agent."""
     from kl_hooks.evidence.provenance import agent
 
     decisions = {name: getattr(request, name) for name in ("acknowledged", "resolved", "dismissed")}
     name = agent(ws.environ)
     if name and (request.apply or any(decisions.values())):
-        raise UsageProblem(
+        raise ForPeople(
             f"only a person changes skills or conflicts, and this is {name}.",
             place="kl skill check",
         )

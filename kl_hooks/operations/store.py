@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.errors import EnvironmentProblem, ForPeople, UsageProblem
 from kl_hooks.model.actors import agent
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.operations.operation import Operation
@@ -38,13 +38,13 @@ _CREATE: Final = Parameter("Make tables, roles and the repository where they are
 
 
 def require_person(ws: Workspace, decision: str, hint: str) -> None:
-    """EnvironmentProblem where there is no repository, UsageProblem for an agent. `decision`: what
+    """EnvironmentProblem where there is no repository, ForPeople for an agent. `decision`: what
     only a person decides.
     """
     if ws.repo is None:
         raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
     if name := agent(ws.environ):
-        raise UsageProblem(f"only a person decides {decision}.", place=f"agent:{name}")
+        raise ForPeople(f"only a person decides {decision}.", place=f"agent:{name}")
 
 
 def configure(ws: Workspace, *args: str, codes: tuple[int, ...] = (0,)) -> None:

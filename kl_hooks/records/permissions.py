@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import ForPeople
 from kl_hooks.model.actors import agent
 from kl_hooks.model.kind import AUTHORITIES, REJECTED, VERIFICATION, Kind, Verb
 from kl_hooks.model.record import Record
@@ -63,15 +63,15 @@ def sign_record(ws: Workspace, values: dict[str, Any]) -> str:
 
 
 def _refuse_human_authority(name: str | None, values: dict[str, Any]) -> None:
-    """UsageProblem for an agent that claims a person's authority."""
+    """ForPeople for an agent that claims a person's authority."""
     if name and str(values.get("authority", "")).strip().lower() == "human":
-        raise UsageProblem(
+        raise ForPeople(
             f"human is for people, and this is {name}.", place="--authority", hint="Leave it out."
         )
 
 
 def rule_on_new(kind: Kind, raw: Mapping[str, Any], agent_writer: str) -> Ruling:
-    """Rule on a new record. `agent_writer`: as `agent_author`. UsageProblem for an agent that claims a
+    """Rule on a new record. `agent_writer`: as `agent_author`. ForPeople for an agent that claims a
     person's authority.
     """
     authority = str(raw.get("authority") or "").strip().lower()
@@ -79,12 +79,12 @@ def rule_on_new(kind: Kind, raw: Mapping[str, Any], agent_writer: str) -> Ruling
         # an agent that starts reads these files as instructions, and asks nobody whether they were
         # reviewed
         hint = "Propose it: kl skill propose"
-        raise UsageProblem(
+        raise ForPeople(
             f"files of {kind.plural} are for people to make.", place=kind.name, hint=hint
         )
     if agent_writer and authority == "human":
         reason = f"human is for people, and this is {agent_writer.removeprefix('agent:')}."
-        raise UsageProblem(reason, place="--authority", hint="Leave it out.")
+        raise ForPeople(reason, place="--authority", hint="Leave it out.")
     values = dict(raw)
     if agent_writer and authority not in AUTHORITIES:
         values["authority"] = "agent"
@@ -110,7 +110,7 @@ def rule_on_change(
     """Rule on a change. `verb_name`: `edit` or the name of a verb; `raw`: fields, None for one that is
     taken out.
 
-    UsageProblem for what an agent may not even propose: a person's verb, a status or an authority
+    ForPeople for what an agent may not even propose: a person's verb, a status or an authority
     by a field.
     """
     values = dict(raw)
@@ -138,7 +138,7 @@ def rule_on_change(
         return _rule_on_observation(kind, record, values, verb_name, verb)
     if record.status == REJECTED:
         hint = f"Make a new {kind.name}, and let a person decide."
-        raise UsageProblem(
+        raise ForPeople(
             f"a person decided about it, so {verb_name} is for people.", place=record.id, hint=hint
         )
     _refuse_persons_values(kind, record, own_values)
@@ -158,22 +158,22 @@ def _is_trusted_author(ws: Workspace, record: Record, agent_writer: str) -> bool
 
 
 def refuse_delete(kind: Kind, record: Record, agent_writer: str) -> None:
-    """UsageProblem where an agent deletes what a person made, or decided about."""
+    """ForPeople where an agent deletes what a person made, or decided about."""
     if not agent_writer:
         return
     hint = f"Ask a person to run: kl {kind.name} delete {record.id}"
     if kind.proposal and record.status != kind.proposal and kind.proposal == kind.statuses[0]:
-        raise UsageProblem(
+        raise ForPeople(
             "a person decided about it, so delete is for people.", place=record.id, hint=hint
         )
     if record.authority == "human" or (kind.proposal and record.status != kind.proposal):
-        raise UsageProblem(
+        raise ForPeople(
             "a person made it, so it is not an agent's to delete.", place=record.id, hint=hint
         )
 
 
 def _refuse_persons_values(kind: Kind, record: Record, raw: Mapping[str, Any]) -> None:
-    """UsageProblem where an agent sets or clears a status by a field, or a value that only people
+    """ForPeople where an agent sets or clears a status by a field, or a value that only people
     may set.
     """
     stated = {name: value for name, value in raw.items() if value is not None}
@@ -186,8 +186,8 @@ def _refuse_persons_values(kind: Kind, record: Record, raw: Mapping[str, Any]) -
     for name in _PERSONS_FIELDS:
         if (name in values or name in cleared) and record.values.get(name) != values.get(name):
             if name == "authority" and values.get(name) == "human":
-                raise UsageProblem("human is for people.", place=record.id, hint="Leave it out.")
-            raise UsageProblem(
+                raise ForPeople("human is for people.", place=record.id, hint="Leave it out.")
+            raise ForPeople(
                 f"{name} is not an agent's to change.",
                 place=record.id,
                 hint=f"See: kl {kind.name} -h",
@@ -199,7 +199,7 @@ def _refuse_persons_values(kind: Kind, record: Record, raw: Mapping[str, Any]) -
                 hint = (
                     f"Ask a person to run: kl {kind.name} {VERIFICATION_COMMANDS[word]} {record.id}"
                 )
-                raise UsageProblem(
+                raise ForPeople(
                     f"{word} is for people to set or clear.", place=record.id, hint=hint
                 )
 
@@ -226,9 +226,9 @@ def _rule_on_observation(
     )
 
 
-def _for_people_only(kind: Kind, record: Record, verb_name: str, agent_writer: str) -> UsageProblem:
+def _for_people_only(kind: Kind, record: Record, verb_name: str, agent_writer: str) -> ForPeople:
     hint = f"Ask a person to run: kl {kind.name} {verb_name} {record.id}"
-    return UsageProblem(
+    return ForPeople(
         f"{verb_name} is for people, and this is {agent_writer.removeprefix('agent:')}.",
         place=record.id,
         hint=hint,

@@ -15,7 +15,7 @@ from kl_hooks.model.kind import Field, Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Value
 from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID
-from kl_hooks.model.text import one_line, safe_text, suggest_spelling
+from kl_hooks.model.text import OwnText, one_line, safe_text, suggest_spelling
 
 _MAX_LINE: Final = 2_000
 _MAX_TEXT: Final = 100_000
@@ -64,7 +64,9 @@ def validate(
         if _is_empty(raw_value):
             if whole and field.required:
                 problems.append(
-                    Problem(*locate(name), f"{_quoted(field)} is missing.", field.description)
+                    Problem(
+                        *locate(name), f"{_quoted(field)} is missing.", OwnText(field.description)
+                    )
                 )
             continue
         try:
@@ -76,7 +78,7 @@ def validate(
             values[field.name] = value
         elif whole and field.required:
             problems.append(
-                Problem(*locate(name), f"{_quoted(field)} is empty.", field.description)
+                Problem(*locate(name), f"{_quoted(field)} is empty.", OwnText(field.description))
             )
     return values, problems
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import DAY, iso
-from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.errors import EnvironmentProblem, ForPeople, UsageProblem
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.kind import REJECTED, SUPERSEDED, Kind
 from kl_hooks.model.problem import Problem, Problems
@@ -582,7 +582,7 @@ def merge_records(
     """
     first, second = get_record(ws, old), get_record(ws, new)
     if agent_author(ws, by):
-        raise UsageProblem(
+        raise ForPeople(
             "is for a person.",
             place="kl graph merge",
             hint=f"Propose it: kl {first.kind} supersede",

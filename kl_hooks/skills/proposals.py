@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.documents.search import search
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import ForPeople, UsageProblem
 from kl_hooks.evidence.provenance import agent
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.text import one_line, slug
@@ -156,7 +156,7 @@ def approve(
         )
     if (reasons := suspicions(record)) and agent_author(ws, by):
         reason = f"reads like an attack ({reasons[0]}), so only a person approves it."
-        raise UsageProblem(
+        raise ForPeople(
             reason, place=record.id, hint=f"Ask a person to run: kl proposal approve {record.id}"
         )
     approved = apply_verb(ws, record.id, "approve", {"approved_text": _digest(record)}, by=by)
@@ -211,7 +211,7 @@ def adopt(ws: Workspace, identifier: str) -> Record:
     """
     proposal = get_record(ws, identifier, "proposal")
     if agent := agent_author(ws, ""):
-        raise UsageProblem(
+        raise ForPeople(
             f"adopt is for people, and this is {agent.removeprefix('agent:')}.", place=proposal.id
         )
     if proposal.status != "approved":

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import DAY, iso, micros
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import ForPeople, UsageProblem
 from kl_hooks.evidence.commits import newest_commits
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import receipts_since
@@ -33,6 +33,7 @@ from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, one_line
 from kl_hooks.records.document import SKILL_NAME, change_fields, read_document, skill_node
 from kl_hooks.records.events import CONTENT, Event, append_events, list_events
 from kl_hooks.records.liveness import not_live_reason, uncommitted_paths
+from kl_hooks.records.permissions import agent_author
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.repository import FileChanges
 from kl_hooks.skills.library import (
@@ -202,12 +203,13 @@ class Effectiveness(NamedTuple):
         return f"{self.score:.2f} ({low:.2f} to {high:.2f}, {self.judged} judged uses, {word})"
 
 
-def start_use(ws: Workspace, name: str, seed: str = "") -> Use:
+def start_use(ws: Workspace, name: str, seed: str = "", author: str = "") -> Use:
     """Record that a skill is used from now on, and return which variant. UsageProblem for one that
     is not in force.
 
     The same seed gets the same variant as long as the variants are the same. Without one the
-    session is the seed.
+    session is the seed. `author`: `agent:NAME` for a tool, which is an agent's whoever the
+    environment names; empty: whoever runs this.
     """
     record = find_skill(ws, name)
     if SKILL_NAME.fullmatch(record.title):
@@ -223,7 +225,7 @@ def start_use(ws: Workspace, name: str, seed: str = "") -> Use:
             place=record.title,
             hint=hint,
         )
-    agent_name, session_id = agent(ws.environ), session(ws.environ) or ""
+    session_id = session(ws.environ) or ""
     seed = one_line(seed, 200) or session_id or os.urandom(8).hex()
     variant_of = variants(ws, record)
     chosen = assign(record.id, {one: traffic for one, (_, traffic) in variant_of.items()}, seed)
@@ -235,7 +237,7 @@ def start_use(ws: Workspace, name: str, seed: str = "") -> Use:
         chosen,
         variant.text("version"),
         seed,
-        f"agent:{agent_name}" if agent_name else "human",
+        _actor(ws, author),
         session_id,
         producer(ws.environ),
         ws.clock.now(),
@@ -257,15 +259,19 @@ def start_use(ws: Workspace, name: str, seed: str = "") -> Use:
     return use
 
 
-def end_use(ws: Workspace, which: str, success: bool | None = None) -> Use:
+def _actor(ws: Workspace, author: str) -> str:
+    """Return who uses a skill: `agent:NAME`, or `human`."""
+    return agent_author(ws, author) or "human"
+
+
+def end_use(ws: Workspace, which: str, success: bool | None = None, author: str = "") -> Use:
     """Record that a use is over; `which`: its ID, or the name of a skill, for the last use that is
     not over.
 
     UsageProblem where the caller has none that is open. `success`: what the caller states; receipts
-    count for more.
+    count for more. `author`: as of `start_use`.
     """
-    agent_name, session_id = agent(ws.environ), session(ws.environ) or ""
-    actor = f"agent:{agent_name}" if agent_name else "human"
+    session_id, actor = session(ws.environ) or "", _actor(ws, author)
     mine = [
         own_use
         for own_use in uses(ws)
@@ -603,11 +609,11 @@ def promote(ws: Workspace, name: str, variant: str) -> tuple[str, str]:
     """Make a variant the skill: its text becomes the SKILL.md, one minor version on; return (path,
     version).
 
-    UsageProblem for an agent, and for a variant that does not exist or is not committed.
+    ForPeople for an agent, UsageProblem for a variant that does not exist or is not committed.
     """
     record = find_skill(ws, name)
     if agent_name := agent(ws.environ):
-        raise UsageProblem(f"promote is for people, and this is {agent_name}.", place=record.title)
+        raise ForPeople(f"promote is for people, and this is {agent_name}.", place=record.title)
     variant_of = variants(ws, record)
     if variant not in variant_of:
         if variant_of:

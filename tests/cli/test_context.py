@@ -173,6 +173,17 @@ def test_show_and_why_can_be_tasks_too(repo: Path) -> None:
     assert "needs ID PACKAGE" in kl(repo, "why", "x", code=2).stderr
 
 
+def test_options_of_show_and_why_are_no_words_wherever_they_are(repo: Path) -> None:
+    package = kl(repo, "round_total").stdout.split()[2]
+    for words in (
+        ("why", "--format", "json", "x", package),
+        ("why", "x", "--format=json", package),
+    ):
+        assert json.loads(kl(repo, *words).stdout)["lines"]
+    wrong = kl(repo, "why", "--format", "json", "it", "fails", code=2).stderr
+    assert "If 'why it fails' is a task: kl context -- why it fails" in wrong
+
+
 @pytest.mark.requirement("E15")
 def test_explain_adds_scores_after_the_package(repo: Path) -> None:
     now = ("--now", "2026-11-21")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +17,9 @@ import click
 
 from kl_hooks.agents.adapters import AGENTS
 from kl_hooks.api import Knowledge
+from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.main import kl
-from kl_hooks.errors import CLEAN, FINDINGS, USAGE_ERROR
+from kl_hooks.errors import CLEAN, FINDINGS, Denied, ForPeople, KlError, NotFound
 from kl_hooks.model.kind import Kind
 from kl_hooks.records.query import get_record
 from kl_hooks.tools.call import catalogue
@@ -62,7 +63,7 @@ OUTPUT_FILES = {"decision export": "answer"}
 """Command → where it writes, for one that writes a folder."""
 INPUT = {"finding add": json.dumps({"tool_name": "Read", "tool_input": {"file_path": SHOWN_FILE}})}
 """Command → what it reads from stdin."""
-_OF_KIND = ("new", "edit", "show", "history", "delete")
+_OF_KIND = ("new", "create", "edit", "show", "history", "delete")
 _SERVERS = {"mcp": "its tools and resources", "serve": "its routes"}
 """Commands that stay → what of them is called instead."""
 
@@ -101,22 +102,15 @@ PERSONAL = frozenset(
             for kind in ("fact", "feature", "gate", "guide", "mode", "objective", "role")
             for verb in ("accept", "reject")
         ),
+        *("memory promote", "memory verify"),
         *("proposal approve", "proposal reject", "proposal review"),
         *("skill activate", "skill adopt", "skill archive", "skill delete", "skill deprecate"),
-        *("skill new", "skill promote"),
+        *("skill create", "skill new", "skill promote"),
         *("store grant", "store migrate", "store upgrade", "store use"),
         *("trust add", "trust remove", "trust revoke"),
     )
 )
 """Commands that are refused to agents."""
-DENIED = re.compile(
-    r"\.kl/policy\.yaml denies it to you|(withheld|veiled/secret\.py): no matches|is no document\."
-    r"|veiled/secret\.py: is no attribute"
-)
-REFUSED = re.compile(
-    r"(is|are|so delete is) for (people|a person)|only a person (accepts|decides)|is not an agent's to"
-)
-"""What a refusal by the policy states, and one by permissions."""
 
 
 class Call(NamedTuple):
@@ -126,15 +120,19 @@ class Call(NamedTuple):
     argv: tuple[str, ...]
     input: str = ""
 
-    def outcome(self, exit_code: int, notes: str) -> str:
-        """Return how the call ended: `ran`, `denied`, `refused`, or what is wrong with it."""
+    def outcome(self, exit_code: int, problem: KlError | None, hidden: Iterable[str]) -> str:
+        """Return how the call ended: `ran`, `denied`, `refused`, or what is wrong with it. `hidden`:
+        names of what the policy hides, which may be as unknown as what is not there.
+        """
         if exit_code == CLEAN or (exit_code == FINDINGS and self.interface in FINDING):
             return "ran"
-        if exit_code == USAGE_ERROR and DENIED.search(notes):
+        asked = " ".join(self.argv)
+        is_hidden = any(name in asked for name in hidden)
+        if isinstance(problem, Denied) or (isinstance(problem, NotFound) and is_hidden):
             return "denied"
-        if exit_code == USAGE_ERROR and REFUSED.search(notes):
+        if isinstance(problem, ForPeople):
             return "refused"
-        return f"kl {' '.join(self.argv)}: exit code {exit_code}: {notes.strip()}"
+        return f"kl {asked}: exit code {exit_code}: {problem}"
 
 
 def leaves(
@@ -147,7 +145,8 @@ def leaves(
         if not isinstance(command, click.Group):
             yield words, command
             return
-        for name in dict.fromkeys(command.list_commands(context)):
+        former = command.former_commands() if isinstance(command, LazyGroup) else []
+        for name in dict.fromkeys((*command.list_commands(context), *former)):
             below = command.get_command(context, name)
             assert below is not None
             yield from leaves(below, (*words, name), context)
@@ -281,7 +280,11 @@ def _cases(canaries: Canaries) -> Mapping[str, list[Arguments]]:
         "skill promote": [("plain-skill", "b")],
         "document show": [(ids["document"],), (f"{PAGES}plans.md",), ("docs/open.md",)],
         "document add": [(f"{PAGES}plans.md",), ("docs/open.md",)],
-        "document new": [(f"{PAGES}plans.md",), ("docs/open.md",)],
+        **{
+            f"document {one}": [(f"{PAGES}plans.md",), ("docs/open.md",)]
+            for one in ("new", "create")
+        },
+        **{f"memory {one}": [unused()] for one in ("add", "new", "create")},
         "document restore": [after("document", "archive", open_ids["document"])],
         "document remove": [(ids["document"],), new_document],
         "document delete": [(ids["document"], "--yes"), lambda: (*new_document(), "--yes")],
@@ -345,7 +348,7 @@ def _cases_of_kind(canaries: Canaries, kind: Kind, name: str) -> list[Arguments]
     """Return the arguments of a command that every kind has, for a hidden record and an open one."""
     hidden, shown = canaries.ids[kind.name], canaries.open_ids[kind.name]
     verb = next((one for one in kind.verbs if one.name == name), None)
-    if name == "new":
+    if name in ("new", "create"):
         return [lambda: _new_record(canaries, kind)]
     if name == "edit":
         return [(identifier, "--title", "Plain text") for identifier in (hidden, shown)]
@@ -413,9 +416,7 @@ def _calls_of(
         has_format = not callable(arguments) and "--format" in arguments
         for chosen in [()] if has_format else outputs:
             argv = arguments() if callable(arguments) else arguments
-            # `kl context WORD …` is a task where options come before what it is about
-            call = (*head, *argv, *chosen) if words[0] == "context" else (*head, *chosen, *argv)
-            yield Call(interface, call, INPUT.get(interface, ""))
+            yield Call(interface, (*head, *chosen, *argv), INPUT.get(interface, ""))
             if writes_file:
                 file = OUTPUT_FILES.get(interface, OUTPUT_FILE)
                 yield Call(interface, (*head, *chosen, OUTPUT, file, *argv))
@@ -506,8 +507,7 @@ def _open_arguments(canaries: Canaries, tool: Tool) -> dict[str, Any]:
         )
         named["snapshot"] = json.loads(shown.stdout)["snapshots"][0]["id"]
     if tool.name == "skill_done":
-        # uses of skills are counted by who the environment names: nobody
-        assert canaries.repo.kl("skill", "use", "plain-skill").returncode == 0
+        _made(canaries, "skill", "use", "plain-skill")
         named["use"] = open_ids["skill"]
     if tool.name == "gate_for":
         gate = get_record(canaries.repo.workspace(), canaries.open_record("gate", "active"))

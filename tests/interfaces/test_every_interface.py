@@ -22,11 +22,14 @@ from pydantic import BaseModel
 
 from kl_hooks import api
 from kl_hooks.agents.adapters import AGENTS
+from kl_hooks.cli import main
+from kl_hooks.errors import KlError
 from kl_hooks.tools.http_server import KnowledgeServer
 from kl_hooks.workspace import Workspace, open_workspace
 from tests.interfaces import commands
-from tests.interfaces.canaries import AGENT, Canaries, plant
+from tests.interfaces.canaries import AGENT, PAGES, Canaries, plant
 from tests.interfaces.commands import (
+    HIDDEN_FILE,
     OUTPUT_FILE,
     PERSONAL,
     PERSONAL_TOOLS,
@@ -77,15 +80,34 @@ def report(leaks: Mapping[str, set[str]]) -> str:
     )
 
 
-def shown_by_commands(canaries: Canaries, environ: Mapping[str, str]) -> dict[str, set[str]]:
+@pytest.fixture
+def problems(monkeypatch: pytest.MonkeyPatch) -> list[KlError]:
+    """The errors that commands print, as they are raised."""
+    raised = list[KlError]()
+    report_problem = main.report_problem
+
+    def noted(problem: KlError, environ: Mapping[str, str]) -> int:
+        raised.append(problem)
+        return report_problem(problem, environ)
+
+    monkeypatch.setattr(main, "report_problem", noted)
+    return raised
+
+
+def shown_by_commands(
+    canaries: Canaries, environ: Mapping[str, str], problems: list[KlError]
+) -> dict[str, set[str]]:
     """Call every command; return interface → fields that it showed. AssertionError for a command that
     did not run: what fails early shows nothing.
     """
     leaks, files = defaultdict[str, set[str]](set), set[str]()
     outcomes = defaultdict[str, set[str]](set)
     for one in calls(canaries):
+        problems.clear()
         done = canaries.repo.kl(*one.argv, env=environ, input=one.input)
-        outcomes[one.interface].add(one.outcome(done.returncode, done.stderr))
+        problem = problems[-1] if problems else None
+        names = (HIDDEN_FILE, PAGES, *canaries.ids.values())
+        outcomes[one.interface].add(one.outcome(done.returncode, problem, names))
         file = canaries.repo.root / OUTPUT_FILE
         written = ""
         if file.is_file():
@@ -109,9 +131,11 @@ def by_effect(test: Any) -> Any:
 
 
 @by_effect
-def test_no_command_shows_an_agent_what_is_hidden(hidden: Canaries, effect: str) -> None:
+def test_no_command_shows_an_agent_what_is_hidden(
+    hidden: Canaries, effect: str, problems: list[KlError]
+) -> None:
     hidden.hide(effect)
-    leaks = shown_by_commands(hidden, AGENT)
+    leaks = shown_by_commands(hidden, AGENT, problems)
     assert not leaks, report(leaks)
 
 

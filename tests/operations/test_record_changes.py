@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.support import Checkout
 
 BOT = {"KL_AGENT": "bot"}
@@ -133,3 +135,19 @@ def test_the_hint_of_a_wrong_id_names_no_record_that_is_denied(repo: Checkout) -
         assert "there is no task of this id" in text and "TSK-0001" not in text, text
         assert "kl task list" in text
     assert "Did you mean TSK-0001?" in repo.kl(*asked).stderr
+
+
+@pytest.mark.parametrize("effect", ["deny", "redact"])
+def test_no_word_of_kl_itself_is_hidden_in_what_it_states_of_a_mistake(
+    repo: Checkout, effect: str
+) -> None:
+    given = ("--entity", "src/pay.py", "--finding", "It is about a path")
+    text = ("--tag", "private", "--details", "policy.yaml denies it to you. Ask a person")
+    assert repo.kl("finding", "new", "Bob", *given, *text[:2]).returncode == 0
+    assert repo.kl("fact", "new", "Ask a person", *text[:2], "--answer", text[3]).returncode == 0
+    repo.write(".kl/policy.yaml", POLICY.format(effect=effect))
+    missing = repo.kl("finding", "new", "Ann", "--finding", "x", env=BOT).stderr
+    assert "What it is about: a path, else a pattern" in missing and "withheld" not in missing
+    hidden = repo.kl("fact", "show", "FACT-0001", env=BOT).stderr
+    shown = ".kl/policy.yaml denies it to you. Ask a person, who can open it."
+    assert shown in hidden or effect == "redact"

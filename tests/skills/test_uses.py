@@ -4,6 +4,7 @@ variant.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -246,3 +247,19 @@ def test_variants_are_committed_files_that_are_chosen_at_the_start(repo: Checkou
         and not record.values.get("traffic")
         and not variant.exists()
     )
+
+
+@pytest.mark.parametrize("name", ["", "bot"])
+def test_what_an_agents_tool_begins_and_ends_is_counted_as_an_agents(
+    repo: Checkout, name: str
+) -> None:
+    write(repo, {"pdf": text("pdf")})
+    env = {"KL_AGENT": name} if name else {}
+    for tool, arguments in (("skill_use", {"skill": "pdf"}), ("skill_done", {"use": "pdf"})):
+        done = repo.kl("tool", "--allow-write", tool, json.dumps(arguments), env=env)
+        assert done.returncode == 0, done.stdout
+    (used,) = uses(repo.workspace())
+    assert used.ended and (used.actor, used.by) == (f"agent:{name or 'unnamed'}",) * 2
+    assert repo.kl("skill", "use", "pdf").returncode == 0
+    answer = json.loads(repo.kl("tool", "--allow-write", tool, json.dumps(arguments)).stdout)
+    assert "you began no use of it" in repr(answer) or "is over already" in repr(answer)

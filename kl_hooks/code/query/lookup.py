@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.plugin import HEADS
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import NotFound, UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.index.index import hits_by_id
 from kl_hooks.model.symbol import RECORD_ID, FilePath, Symbol, last_name, record_node, split_id
@@ -274,7 +274,7 @@ class Ambiguous(UsageProblem):
         super().__init__(reason, place=one_line(asked))
 
 
-class Unknown(UsageProblem):
+class Unknown(NotFound):
     """No match."""
 
 

@@ -12,7 +12,7 @@ from kl_hooks.code.linker import CLASSES
 from kl_hooks.code.query.lookup import MEMBERS, Unknown, class_closure, class_ids, resolve_text
 from kl_hooks.code.query.occurrences import CHANGES, READS, WRITES, UseKind
 from kl_hooks.code.query.sites import Certainty, Site, Target, sites, target_of
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import NotFound
 from kl_hooks.model.symbol import split_id
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _NO_STATE: Final = (
 )
 
 
-class NoState(UsageProblem):
+class NoState(NotFound):
     """What was asked for is not bound by a name: a module, a file, a record."""
 
     def __init__(self, text: str, symbol: Symbol) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import DAY, iso
-from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.errors import EnvironmentProblem, ForPeople, UsageProblem
 from kl_hooks.evidence.provenance import agent, producer, session
 from kl_hooks.kinds.catalog import MEMORY, REJECTED_MEMORIES
 from kl_hooks.kinds.memory.patterns import Pattern, Sighting, day_session, id_of, identity, title_of
@@ -133,7 +133,7 @@ def promote(ws: Workspace, record: Record, reviewer: Reviewer) -> Record:
     For people only.
     """
     if not reviewer.person:
-        raise UsageProblem("promote is for people.", place=record.id)
+        raise ForPeople("promote is for people.", place=record.id)
     if record.authority == "human":
         return record
     # AUTHORITIES begins with the weightiest: one step up is the one before

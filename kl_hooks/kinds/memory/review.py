@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import DAY, age_in_days, micros
-from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.errors import EnvironmentProblem, ForPeople, UsageProblem
 from kl_hooks.evidence.ledger import receipt_headers
 from kl_hooks.evidence.provenance import agent, producer
 from kl_hooks.evidence.trust import observation
@@ -514,7 +514,7 @@ class Reviewer:
             "Ask a person, or let it: git config kl.reviewers"
             f" '{' '.join((*ws.settings.reviewers, name))}'"
         )
-        raise UsageProblem(reason, place=place, hint=hint)
+        raise ForPeople(reason, place=place, hint=hint)
 
     def apply(self, ws: Workspace, decisions: Sequence[Decision]) -> list[Record]:
         """Apply all decisions, or raise Problems with every reason why one can't be applied and
