@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from heapq import nlargest
 from itertools import accumulate
 from math import log, sqrt
@@ -59,6 +60,13 @@ FILE_WEIGHTS: Final[Mapping[str, float]] = {
     "imports": 0.4,
 }
 """Signal → its weight in a file's score; each signal is divided by its maximum over the files."""
+_EXACT: Final = 0.05
+"""A file that defines a name of the task just so gets the best file's score and this share more: it
+comes first, and what is near to the best file otherwise stays near to it."""
+_EXACT_WORD: Final = 0.0
+"""The same of a word in small letters, which may be only a word."""
+_EXACT_FILES: Final = 3
+"""Files that define a name, of which each is meant."""
 _FRAME: Final = 0.6
 _FRAME_DECAY: Final = 0.6
 _WITH_TESTS: Final = 0.5
@@ -75,6 +83,7 @@ _SYMBOL_PAIRS: Final = 1.05
 _SYMBOL_CALLER: Final = 0.9
 _SYMBOL_FILE: Final = 1.6
 _SYMBOL_CHANGED: Final = 3.6
+_SYMBOL_EXACT: Final = 1.5
 _TOP_LEVEL: Final = 0.5
 _CLASS: Final = -0.15
 _SATURATION: Final = 0.9
@@ -121,6 +130,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "symmax": HAS_WORDS,
     "words": HAS_WORDS,
     "names": "its name is in the task",
+    "exact name": "its name is in the task",
     "path": "its path has words of the task",
     "past commits": _CHANGED,
     "messages": _CHANGED,
@@ -144,6 +154,8 @@ _PATH: Final = re.compile(r"(?<![\w./-])[\w./-]{1,300}\.py\b")
 
 _RANKED: Final = ("function", "method", "property", "type", "interface")
 """Kinds of symbols that are ranked."""
+OUTERMOST: Final = ("function", "type", "interface")
+"""Kinds of symbols that a module itself defines."""
 
 
 class SymbolRow(NamedTuple):
@@ -180,6 +192,10 @@ class CodeReader(Protocol):
 
     def definitions(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
         """Name → the file of each function, method and class of that name."""
+        ...
+
+    def outermost(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
+        """Name → the file of each function and class of that name that a module itself defines."""
         ...
 
     def importers(self, paths: Collection[str]) -> Mapping[str, Collection[str]]:
@@ -482,11 +498,21 @@ class StoredCode:
 
     def definitions(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
         """As `CodeReader.definitions`."""
+        return self._paths_of(names, _RANKED, "")
+
+    def outermost(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
+        """As `CodeReader.outermost`."""
+        return self._paths_of(names, OUTERMOST, " AND r.outer = '.'")
+
+    def _paths_of(
+        self, names: Collection[str], kinds: Sequence[str], condition: str
+    ) -> Mapping[str, Sequence[str]]:
         rows: list[tuple[str, str]] = []
         for batch in chunks(sorted(names)):
             sql = f"""SELECT r.name, f.path FROM symbol_rows r JOIN files f ON f.number = r.file
-                WHERE r.name IN ({placeholders(batch)}) AND r.sort IN ({placeholders(_RANKED)})"""
-            rows += self._db.rows(sql, (*batch, *_RANKED))
+                WHERE r.name IN ({placeholders(batch)}) AND r.sort IN ({placeholders(kinds)})
+                {condition}"""
+            rows += self._db.rows(sql, (*batch, *kinds))
         existing = self.postings.existing(path for _, path in rows)
         paths_of_name: dict[str, list[str]] = {}
         for name, path in rows:
@@ -713,7 +739,8 @@ class _Scores:
                 if value > 0:
                     parts.setdefault(path, {})[name] = weight * value
         best_words = max((sum(some.values()) for some in parts.values()), default=1.0)
-        for name, values in self._failure_scores().items():
+        exact = self._exact_scores(parts, best_words)
+        for name, values in {"exact name": exact, **self._failure_scores()}.items():
             for path, value in values.items():
                 parts.setdefault(path, {})[name] = best_words * value
         self._file_scores = {path: round(sum(some.values()), 9) for path, some in parts.items()}
@@ -722,6 +749,39 @@ class _Scores:
             RankedFile(path, scores[path], _whole(parts[path]) if place < _FILES else {}, is_source)
             for place, path in enumerate(sorted(parts, key=lambda path: (-scores[path], path)))
         )
+
+    def _exact_scores(
+        self, parts: Mapping[str, Mapping[str, float]], best: float
+    ) -> dict[str, float]:
+        """What lifts each file with an exact name to the best one, in shares of the best score;
+        among several, what else they have decides.
+        """
+        scores: dict[str, float] = {}
+        for path, worth in self._exact_names.items():
+            own = sum(parts.get(path, {}).values()) / best
+            scores[path] = 1 - own + _EXACT * own + max(worth.values())
+        return scores
+
+    @cached_property
+    def _exact_names(self) -> dict[str, dict[str, float]]:
+        """File → the words of the task that few files define just so, with what each is worth.
+
+        A word is no name by its form: `Resolver` is one where a class has it.
+        """
+        words = self._query.words
+        # the words of a pasted failure are its report's: its frames and tests decide
+        if not words or self._failure != _NO_FAILURE:
+            return {}
+        outermost = self._reader.outermost(words)
+        anywhere = self._reader.definitions(self._query.names) if self._query.names else {}
+        named: dict[str, dict[str, float]] = {}
+        for word in words:
+            is_code = word in self._query.names or not word.islower()
+            paths = set(outermost.get(word) or anywhere.get(word, ()))
+            if len(paths) <= (_EXACT_FILES if is_code else 1):
+                for path in paths:
+                    named.setdefault(path, {})[word] = _EXACT if is_code else _EXACT_WORD
+        return named
 
     def _failure_scores(self) -> dict[str, dict[str, float]]:
         """What a pasted failure gives to files, in shares of the best file's score."""
@@ -964,10 +1024,15 @@ class _Scores:
         # half a millionth: scores are rounded
         enough = nlargest(most, lowest)[-1] - 1e-6 if len(lowest) >= most else -10.0
         changed = {path for _, path in self._failure.changed}
+        exact = dict.fromkeys(self._exact_names, _SYMBOL_EXACT)
         return [
             symbol
             for symbol in symbols
-            if symbol.total + _TOP_LEVEL + _SYMBOL_CHANGED * (symbol.file.path in changed) >= enough
+            if symbol.total
+            + _TOP_LEVEL
+            + exact.get(symbol.file.path, 0.0)
+            + _SYMBOL_CHANGED * (symbol.file.path in changed)
+            >= enough
         ]
 
     def _ranked_symbol(
@@ -980,6 +1045,8 @@ class _Scores:
             parts["class"] = _CLASS
         if (row.id, file.path) in self._failure.changed:
             parts["changed"] = _SYMBOL_CHANGED
+        if name.rpartition(".")[2] in self._exact_names.get(file.path, ()):
+            parts["exact name"] = _SYMBOL_EXACT
         score = _millionths(sum(parts.values()))
         return RankedSymbol(
             row.id,

@@ -21,6 +21,7 @@ from kl_hooks.code.scanner.python import scan_guarded
 from kl_hooks.context.gather import Gathered
 from kl_hooks.context.page import assemble
 from kl_hooks.context.ranking import (
+    OUTERMOST,
     ROWS,
     CodeRanking,
     RankedFile,
@@ -201,6 +202,17 @@ class MemoryCode:
             for row in source.symbols:
                 name = row.id.rpartition(".")[2]
                 if name in names and row.kind not in _UNRANKED:
+                    paths_of_name.setdefault(name, []).append(path)
+        return paths_of_name
+
+    def outermost(self, names: Collection[str]) -> dict[str, list[str]]:
+        """As `CodeReader.outermost`."""
+        paths_of_name: dict[str, list[str]] = {}
+        for path, source in self.files.items():
+            module = source.symbols[0].id.partition(":")[2] if source.symbols else ""
+            for row in source.symbols:
+                parent, _, name = row.id.partition(":")[2].rpartition(".")
+                if name in names and parent == module and row.kind in OUTERMOST:
                     paths_of_name.setdefault(name, []).append(path)
         return paths_of_name
 

@@ -172,6 +172,8 @@ class Query(NamedTuple):
     """Terms next to each other in the text, neither of them a stop word; each pair once."""
     names: tuple[str, ...]
     """Words that look like code, as written."""
+    words: tuple[str, ...] = ()
+    """All words but stop words, verbs of change and short ones, as written, each once."""
 
 
 def read_query(text: str, most: int = 200) -> Query:
@@ -191,6 +193,7 @@ def read_query(text: str, most: int = 200) -> Query:
     faint: set[str] = set()
     strong: set[str] = set()
     pairs: dict[tuple[str, str], None] = {}
+    words: dict[str, None] = {}
     words_read = 0
     for part, worth in ((subject, _SUBJECT), (body, _REST)):
         before = ""
@@ -202,6 +205,8 @@ def read_query(text: str, most: int = 200) -> Query:
                 continue
             words_read += 1
             weak = word not in as_code and (word.lower() in _CHANGE_WORDS or len(word) <= _SHORTEST)
+            if not weak:
+                words[word] = None
             for term in _terms_of(word):
                 counts[term] = counts.get(term, 0.0) + worth
                 (faint if weak else strong).add(term)
@@ -213,7 +218,7 @@ def read_query(text: str, most: int = 200) -> Query:
         term: min(count, _MOST) * (_FAINT if term in faint and term not in strong else 1.0)
         for term, count in counts.items()
     }
-    return Query(weights, tuple(pairs), names)
+    return Query(weights, tuple(pairs), names, tuple(words))
 
 
 class SymbolText(NamedTuple):

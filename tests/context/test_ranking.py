@@ -369,6 +369,65 @@ def test_a_real_library(tmp_path: Path, home: Path) -> None:
         assert code.startswith(f"- {path}\n"), code[:200]
 
 
+NAMED = {
+    "src/net/resolver.py": "class Resolver:\n    def look(self): pass\n",
+    "src/net/client.py": (
+        "from net.resolver import Resolver\n\nclass TimeoutClient:\n    resolver: Resolver\n"
+        "    def timeout_ignored(self, timeout):\n        # the resolver ignores the timeout given\n"
+        "        return self.resolver.look(timeout)\n"
+    ),
+    "src/net/tools.py": "def retry(call): return call()\n\ndef find_host(name): pass\n",
+    **{f"src/net/many{n}.py": "class Handler:\n    pass\n" for n in range(4)},
+}
+
+
+@pytest.mark.parametrize(
+    ("task", "path", "symbol"),
+    [
+        (
+            "Resolver ignores the timeout that was given",
+            "resolver.py",
+            "type:src.net.resolver.Resolver",
+        ),
+        ("The timeout is ignored by retry", "tools.py", "function:src.net.tools.retry"),
+        (
+            "The timeout given is ignored in find_host",
+            "tools.py",
+            "function:src.net.tools.find_host",
+        ),
+    ],
+)
+def test_a_name_of_the_task_that_is_defined_just_so_comes_first(
+    task: str, path: str, symbol: str
+) -> None:
+    ranking = rank(code(NAMED, []), task)
+    assert ranking.files[0].path == f"src/net/{path}"
+    assert symbol in [ranked.id for ranked in ranking.symbols[:3]]
+    # what was near to the best file stays near to it
+    client = next(file for file in ranking.files if file.path == "src/net/client.py")
+    assert client.score * 100 >= ranking.files[0].score * 60
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "the resolver ignores the timeout that was given",  # in small letters it is no class
+        "Handler ignores the timeout that was given",  # too many files define it
+    ],
+)
+def test_a_word_that_names_no_one_place_lifts_none(task: str) -> None:
+    ranking = rank(code(NAMED, []), task)
+    assert ranking.files[0].path == "src/net/client.py"
+    assert not any("exact name" in file.parts for file in ranking.files)
+
+
+def test_stored_and_read_code_define_the_same_names(tmp_path: Path, home: Path) -> None:
+    repo = checkout(tmp_path / "repo", NAMED)
+    ranking = rank_code(repo.workspace(), "Resolver ignores the timeout that was given")
+    assert ranking.files[0].path == "src/net/resolver.py"
+    assert "exact name" in ranking.files[0].parts
+
+
 def test_a_pasted_failure_leads_to_its_frames_and_to_what_changed_with_its_test() -> None:
     files = {
         "web.py": "def answer(request): return run(request)\n",
