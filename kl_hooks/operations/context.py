@@ -4,7 +4,9 @@ decided, how well code is found.
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -17,7 +19,7 @@ from kl_hooks.model.actors import trace_id
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.parameter import Parameter, RequestField, fields_of
 from kl_hooks.model.request import Request
-from kl_hooks.model.text import counted, one_line, suggest_spelling
+from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, one_line, suggest_spelling
 from kl_hooks.operations.operation import Operation
 
 if TYPE_CHECKING:
@@ -32,10 +34,8 @@ _OWN_ARGUMENTS: Final = ("budget", "queries", "changed")
 """Options of a package that are arguments of the tool; the others are in its `options`."""
 _NAMED_OPTIONS: Final = 10
 """Of these in the listing, which has a limit; the others in the page about tools."""
-_ALWAYS: Final = ("package_id", "budget", "coverage", "omitted")
-"""Keys of the document that each answer has, …"""
-_WHERE_NOT_EMPTY: Final = ("searches", "quota")
-"""… and that it has where they hold something."""
+_PARTS: Final = ("omitted", "budget", "searches", "quota", "coverage")
+"""What an answer has beside the text and its ID, as far as the budget has space, in this order."""
 
 
 def _package_options() -> dict[str, RequestField]:
@@ -146,9 +146,20 @@ def _read_options(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _package_to_dict(package: Package) -> dict[str, Any]:
+    """The text, its ID, and what else is within the budget; `omitted` counts by reason: `kl context show` has
+    the list, and `kl context why` explains one.
+    """
     document = package.document
-    optional = {name: document[name] for name in _WHERE_NOT_EMPTY if document[name]}
-    return {"text": package.text, **{name: document[name] for name in _ALWAYS}, **optional}
+    reasons = Counter(row["reason"].partition(":")[0] for row in document["omitted"])
+    parts = {**document, "omitted": dict(reasons)}
+    budget = document["budget"]
+    unit = CHARACTERS_OF_A_TOKEN if budget["unit"] == "tokens" else 1
+    answer: dict[str, Any] = {"text": package.text, "package_id": document["package_id"]}
+    for name in _PARTS:
+        longer = {**answer, name: parts[name]}
+        if parts[name] and len(json.dumps(longer)) <= budget["total"] * unit:
+            answer = longer
+    return answer
 
 
 PACKAGE: Final = Operation(
@@ -157,7 +168,7 @@ PACKAGE: Final = Operation(
     PackageRequest,
     _build,
     _package_to_dict,
-    "kl.context.text/1",
+    "kl.context.text/2",
     'kl context "make names unique"',
     tool="context",
 )

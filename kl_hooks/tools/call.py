@@ -77,15 +77,20 @@ def bounded(result: Any, most: int = MOST_CHARACTERS) -> Any:
 
 
 def _shorten(result: dict[str, Any], most: int) -> dict[str, Any]:
-    """The longest list gives way first, then the longest text."""
+    """The longest list gives way first, then the longest text; each keeps an equal share at least, so
+    that of two long lists the first one is not empty.
+    """
+    share = most // (len(result) + 2)
     made, left, mark = dict(result), dict[str, int](), "omitted"
     # a result may have a key of this name already
     while mark in made:
         mark += "_"
     while _size({**made, mark: left}) > most:
         name = max(made, key=lambda key: _size(made[key]), default="")
-        spare = most - (_size({**made, mark: left}) - _size(made[name])) - 80
         value = made[name]
+        spare = most - (_size({**made, mark: left}) - _size(value)) - 80
+        if _size(value) > share:
+            spare = max(spare, share)
         if _size(value) <= 40:  # nothing here is long: there is too much of it
             counts = left if _size(left) < most // 2 else {}
             few = _first_entries(made, max(most - _size({mark: {**counts, "…": len(made)}}), 2))

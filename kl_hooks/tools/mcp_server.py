@@ -179,7 +179,8 @@ def answer(reply: Mapping[str, Any], code: int) -> types.CallToolResult:
     text = structured.get("text") or _inert_json(structured)
     content: list[Any] = [types.TextContent(text=str(text))]
     omitted = structured.get("omitted")
-    if isinstance(omitted, dict):
+    # a text states itself what it omits
+    if isinstance(omitted, dict) and "text" not in structured:
         content += [
             types.TextContent(text=_MORE.format(n, name))
             for name, n in omitted.items()

@@ -50,6 +50,13 @@ def test_lists_end_early_and_report_it() -> None:
     assert MOST_CHARACTERS * 0.9 < len(json.dumps(made)) <= MOST_CHARACTERS
 
 
+def test_of_two_long_lists_each_keeps_its_first_items() -> None:
+    names = [f"tests/test_{n}.py::test_it" for n in range(1000)]
+    made = bounded({"tests": [{"test": name, "reason": "x" * 80} for name in names], "args": names})
+    assert made["tests"] and made["args"]
+    assert made["omitted"].keys() == {"tests", "args"}
+
+
 def test_long_texts_are_cut_and_report_it() -> None:
     made = bounded({"text": "y" * 10_000, "many": {str(n): n for n in range(9)}})
     assert made["text"].endswith(f" … ({10_000 - LONGEST_TEXT} more characters)")

@@ -4,6 +4,7 @@ their conversations.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.tools import mcp_server
+from kl_hooks.tools.call import call
 from kl_hooks.tools.mcp_server import DEFAULT, answer, listed_tools, tool_listing
 from kl_hooks.workspace import Workspace
 from tests.mcp_client import with_client
@@ -68,6 +70,24 @@ def test_what_was_cut_is_counted_in_words() -> None:
     assert (
         made.content[-1].text == "41 more in records: ask with a narrower query, or a higher limit."
     )  # type: ignore[union-attr]
+
+
+def test_a_package_fits_its_budget_with_everything_about_it(served: Checkout) -> None:
+    for n in range(300):
+        served.write(f"src/rounding_{n}.py", f"def round_half_{n}(total):\n    return total\n")
+    ws = served.workspace()
+    for budget in (400, 2_000, 8_000):
+        asked = json.dumps({"task": "round the total", "budget": str(budget)}).encode()
+        reply, code = call(ws, "context", asked, allow_write=False)
+        made = answer(reply, code)
+        structured = made.structured_content
+        assert structured is not None
+        # the ID and the schema are the same few characters in every answer; line ends are escaped
+        escapes = len(json.dumps(structured["text"])) - len(structured["text"])
+        assert len(json.dumps(structured)) <= budget + escapes + 120, budget
+        assert len(made.content) == 1
+    shown = structured.get("omitted", {})
+    assert all(isinstance(number, int) for number in shown.values()), shown
 
 
 @pytest.mark.requirement("B12")
