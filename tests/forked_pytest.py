@@ -30,14 +30,28 @@ _NUMBER: Final = struct.Struct("!i")
 _SERVERS: Final[dict[tuple[tuple[str, str], ...], list[Server]]] = {}
 """Such variables → the processes that wait to be forked: one answers one thread at a time."""
 _IMPORTED: Final = (
-    "kl_hooks.evidence.capture",
-    "kl_hooks.evidence.journal",
-    "kl_hooks.workspace",
-    "sqlite3",
     "execnet",
+    "kl_hooks.evidence.capture",
+    "kl_hooks.evidence.distributions",
+    "kl_hooks.evidence.journal",
+    "kl_hooks.evidence.private",
+    "kl_hooks.git.files",
+    "kl_hooks.plugins",
+    "kl_hooks.proof.execution",
+    "kl_hooks.store.sqlite",
+    "kl_hooks.workspace",
+    "packaging.requirements",
+    "pdb",
+    "pytest_kl.children",
+    "pytest_kl.memoization",
+    "pytest_kl.reads",
+    "pytest_kl.recorder",
+    "pytest_kl.states",
+    "sqlite3",
+    "sysconfig",
 )
-"""What the plugin imports in nearly every run. pytest rewrites modules of plugins: those themselves
-are left to it.
+"""What the plugin imports in nearly every run. pytest rewrites the module of a plugin, which is
+`pytest_kl.plugin`: that one is left to it.
 """
 
 
@@ -163,6 +177,10 @@ def serve(descriptor: int) -> None:
     from _pytest.config import default_plugins
 
     for name in (*(f"_pytest.{one}" for one in default_plugins), *_IMPORTED):
+        importlib.import_module(name)
+    from kl_hooks.plugins import BUILT_IN
+
+    for name in BUILT_IN:
         importlib.import_module(name)
     assert threading.active_count() == 1  # a fork copies the calling thread only
     gc.freeze()  # else the first collection of each fork writes to, and so copies, every page
