@@ -345,8 +345,13 @@ def _modules() -> tuple[types.ModuleType, ...]:
 
 @cache
 def _caches() -> tuple[Any, ...]:
+    from kl_hooks.index.embedders import _load_wordllama
+
     values = (value for module in _modules() for value in vars(module).values())
-    return tuple({id(value): value for value in values if hasattr(value, "cache_clear")}.values())
+    caches = {id(value): value for value in values if hasattr(value, "cache_clear")}
+    # the model of an installed package, which no test changes: to load it takes 0.3 s
+    caches.pop(id(_load_wordllama), None)
+    return tuple(caches.values())
 
 
 @cache
