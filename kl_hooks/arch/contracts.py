@@ -144,7 +144,7 @@ def _by_age(home: Path) -> list[Path]:
     return [place for _, place in sorted(exports, reverse=True)]
 
 
-def parse_answer(
+def _parse_answer(
     manifest: Manifest, answer: Any, paths: Sequence[str], folders: Mapping[str, Sequence[str]]
 ) -> ContractResult:
     """The answer in our nouns. ManifestProblems with everything that import-linter refuses.
@@ -327,7 +327,7 @@ def check_contracts(
     answer = load_compiled(
         cache if whole else None, json.dumps(request, sort_keys=True).encode(), _KIND, run
     )
-    return parse_answer(manifest, answer, [one.path for one in entries], folders)
+    return _parse_answer(manifest, answer, [one.path for one in entries], folders)
 
 
 def _folders(

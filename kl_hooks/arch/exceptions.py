@@ -100,7 +100,7 @@ def refuse_again(manifest: Manifest, source: str, target: str, until: str) -> No
             raise UsageProblem(message, place=place, hint="Nothing was written.")
 
 
-def refuse_idle(manifest: Manifest, fitting: Sequence[Edge], source: str, target: str) -> None:
+def _refuse_idle(manifest: Manifest, fitting: Sequence[Edge], source: str, target: str) -> None:
     """UsageProblem where no import of today is among those that an exception would excuse."""
     if fitting:
         return
@@ -375,7 +375,7 @@ def _excused_imports(
         for edge in crossing
         if not edge.allowed and is_excepted(Allowance(source, target), edge)
     ]
-    refuse_idle(manifest, excused, source, target)
+    _refuse_idle(manifest, excused, source, target)
     return excused
 
 

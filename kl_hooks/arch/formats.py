@@ -188,7 +188,7 @@ def reports(contents: Sequence[CheckedContent]) -> list[Report]:
                 "unassigned": len(verdict.unassigned) if verdict else 0,
             },
             remarks,
-            worst_first,
+            _worst_first,
         )
         for source, verdict in contents
     ]
@@ -207,7 +207,7 @@ def _unassigned(contents: Sequence[CheckedContent]) -> Iterator[Diagnostic]:
         yield Diagnostic(_UNASSIGNED, MANIFEST, 1, message, fingerprint, level="note")
 
 
-def worst_first(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+def _worst_first(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """What could not be judged, then every broken rule once before any twice; what runs before what
     is only typed.
     """
@@ -225,13 +225,13 @@ def worst_first(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     return [entry for _, entry in sorted(ranked, key=lambda pair: pair[0])]
 
 
-Flows = Mapping[tuple[str, str], int]
+_Flows = Mapping[tuple[str, str], int]
 """(layer, layer) → how many imports cross from one to the other."""
 _RED, _ORANGE, _GREY = "#cc0000", "#cc7700", "#888888"
 _MOST_PLACES: Final = 2
 
 
-def mermaid(checked: Sequence[CheckedContent], flows: Flows) -> list[str]:
+def mermaid(checked: Sequence[CheckedContent], flows: _Flows) -> list[str]:
     """The lines of the diagram; of several contents, everything that was found in any of them.
 
     `flows` count all imports between layers, forbidden ones too. Without a manifest: a diagram with

@@ -162,7 +162,7 @@ def save_index(cache_dir: Path, key: str, index: ImportIndex) -> None:
     write_entry(cache_dir, _INDEX_KIND, key, index.to_list())
 
 
-def changed_entries(index: ImportIndex, entries: Sequence[FileEntry]) -> list[FileEntry] | None:
+def _changed_entries(index: ImportIndex, entries: Sequence[FileEntry]) -> list[FileEntry] | None:
     """The Python files that are not as they were; None where the files are not the same ones."""
     if len(entries) != len(index.blobs):
         return None
@@ -176,7 +176,7 @@ def changed_entries(index: ImportIndex, entries: Sequence[FileEntry]) -> list[Fi
     return changed
 
 
-def update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _FactsByPath) -> bool:
+def _update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _FactsByPath) -> bool:
     """Add the facts of changed files; False (the index is useless then) where modules may have
     other names now.
     """
@@ -242,12 +242,12 @@ _RECENT_KIND: Final = "imports-1"
 _ROW: Final = (str, str, int, int, str, str)
 """Types of the fields of an import as the scanner stores it."""
 _FileFacts = Mapping[str, Any]
-ImportReader = Callable[[Sequence[FileEntry]], Mapping[str, _FileFacts]]
+_ImportReader = Callable[[Sequence[FileEntry]], Mapping[str, _FileFacts]]
 """Read `error` and `imports` of files, by path, without those that can't be read."""
 
 
 def cached_imports(
-    cache_dir: Path | None, key: str, entries: Sequence[FileEntry], read: ImportReader
+    cache_dir: Path | None, key: str, entries: Sequence[FileEntry], read: _ImportReader
 ) -> dict[str, _FileFacts]:
     """Path → `error` and `imports` of these files: cached where the content is the same, else read.
 
@@ -801,9 +801,9 @@ def survey_imports(ws: Workspace, content: Content) -> Survey:
 
     python = {entry.path: entry for entry in content.entries if entry.path.endswith(".py")}
     index = load_index(cache, key) if cache else None
-    fresh = changed_entries(index, content.entries) if index else None
+    fresh = _changed_entries(index, content.entries) if index else None
     facts = look(fresh) if fresh else {}
-    anew = index is None or fresh is None or not update_index(index, fresh, facts)
+    anew = index is None or fresh is None or not _update_index(index, fresh, facts)
     if index is None or anew:
         facts = read(list(python.values()))
         index = build_index(content.entries, facts)

@@ -628,14 +628,14 @@ def _module_paths(name: str, modules: Mapping[str, str]) -> list[str]:
     return [folder + "/" for folder in package_folders(name, modules)] + sorted(files)
 
 
-CONFIG_FILES: Final = ("setup.cfg", ".importlinter", "pyproject.toml", "tach.toml")
+_CONFIG_FILES: Final = ("setup.cfg", ".importlinter", "pyproject.toml", "tach.toml")
 """Where set-ups are looked for, in import-linter's order."""
 _TACH: Final = "tach.toml"
 
 
 def find_config(ws: Workspace) -> str | None:
     """Return the first file on disk with a configuration that can be imported; None without one."""
-    for name in CONFIG_FILES:
+    for name in _CONFIG_FILES:
         try:
             text = read_small(ws.root / name, within=ws.root)
         except UsageProblem:
@@ -660,7 +660,7 @@ def import_config(ws: Workspace, name: str | None = None) -> ImportedConfig:
     if chosen is None:
         hint = "Name the file, or propose layers with: kl init"
         raise UsageProblem(
-            f"no set-up of import-linter or tach here (looked for {', '.join(CONFIG_FILES)}).",
+            f"no set-up of import-linter or tach here (looked for {', '.join(_CONFIG_FILES)}).",
             hint=hint,
         )
     text = read_small(ws.root / chosen, within=ws.root)

@@ -286,7 +286,7 @@ _REFUSED: Final = (
 _BUILT_IN: Final = f"Built-in types: {', '.join(CONTRACT_TYPES)}. Run lint-imports for others."
 
 
-def without_types(reader: NodeReader, node: Node) -> Node:
+def _without_types(reader: NodeReader, node: Node) -> Node:
     """The node without the key `contract_types`, which is refused at its place."""
     if not isinstance(node, MapNode):
         return node
@@ -318,7 +318,7 @@ def _contract(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> Con
         allowed_keys = (*_OWN, *fields, *_SESSION)
     else:
         allowed_keys = (*_OWN, *_SESSION, *(k for f in CONTRACT_TYPES.values() for k in f))
-    pairs = reader.keys(without_types(reader, item), allowed_keys, where)
+    pairs = reader.keys(_without_types(reader, item), allowed_keys, where)
     name = _name(reader, item, pairs, names)
     options = [
         _option(reader, pairs[key], key, sort_, where)
@@ -450,7 +450,7 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
     # a copy: the reader adds what it finds to the same list
     refused = tuple(problems)
     reader = NodeReader(path_name, problems)
-    pairs = reader.keys(without_types(reader, root), _KEYS)
+    pairs = reader.keys(_without_types(reader, root), _KEYS)
     if "version" in pairs:
         reader.choice(pairs["version"][1], '"version"', ("1",))
     contracts = _contracts(reader, pairs["contracts"][1]) if "contracts" in pairs else ()

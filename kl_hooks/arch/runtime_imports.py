@@ -21,7 +21,7 @@ from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
 from kl_hooks.workspace import Workspace
 
-METHOD: Final = "runtime-only import"
+_METHOD: Final = "runtime-only import"
 _RUNS: Final = 5
 """The newest runs that are asked."""
 _NO_RUNS: Final = "no recorded run has executed symbols, which CPython 3.12 and newer record"
@@ -51,7 +51,7 @@ def imports_seen(ws: Workspace, modules: Mapping[str, str]) -> dict[Link, str]:
     above = {(source, target[:at]) for source, target in pairs.values() for at in _dots(target)}
     return {
         Link(
-            f"namespace:{source}", "imports", f"namespace:{target}", importer, 1, METHOD
+            f"namespace:{source}", "imports", f"namespace:{target}", importer, 1, _METHOD
         ): run_of_import[importer, one]
         for (importer, one), (source, target) in sorted(pairs.items())
         if (source, target) not in above
@@ -110,7 +110,7 @@ def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today:
                 edge.source.name,
                 edge.target.name,
                 f"import {edge.imported}",
-                METHOD,
+                _METHOD,
                 f"{manifest.path}:{edge.source.line}",
                 edge.source.decision,
                 way,

@@ -366,7 +366,7 @@ _ContentReader = Callable[[Sequence[str]], Mapping[str, bytes]]
 """Paths → their contents."""
 
 
-def argument_suggestion(
+def _argument_suggestion(
     edge: Edge, layer: Callable[[], Sequence[str]], read: _ContentReader
 ) -> str:
     """A sentence without a full stop, or nothing where an argument would not do. `layer`: the files
@@ -518,7 +518,7 @@ class Suggestions:
         if sight is None:
             return ""
 
-        return argument_suggestion(edge, lambda: self._files[edge.source.name], sight.read)
+        return _argument_suggestion(edge, lambda: self._files[edge.source.name], sight.read)
 
     @cached_property
     def _files(self) -> Mapping[str, list[str]]:

@@ -294,8 +294,6 @@ def path_from_root(root: Path, name: str) -> str:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-ABOUT = "PATH_OR_ID"
-"""What `--about` takes, in the help."""
 
 
 class Option(click.Option):

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 
 KnownFacts = dict[Key, Facts]
-SYMBOL_PARTS: Final = ("symbols", "words", "decorators", "text")
+_SYMBOL_PARTS: Final = ("symbols", "words", "decorators", "text")
 """The parts of facts that share one column."""
-PARTS: Final = ("error", *SYMBOL_PARTS, "imports", "uses", "outline", "names")
+PARTS: Final = ("error", *_SYMBOL_PARTS, "imports", "uses", "outline", "names")
 """All parts of facts."""
 
 
@@ -63,7 +63,7 @@ class Columns(NamedTuple):
     names: bytes
 
 
-def stored_facts(store: Store, wanted: Iterable[Key], symbols: bool = True) -> KnownFacts:
+def _stored_facts(store: Store, wanted: Iterable[Key], symbols: bool = True) -> KnownFacts:
     """What the store knows of these contents; nothing where there is no database yet. KlError if it
     can't be read.
     """
@@ -141,7 +141,7 @@ def columns_of(facts: Facts) -> Columns:
     return Columns(
         facts["error"],
         _packed(facts["imports"]),
-        _packed([facts[part] for part in SYMBOL_PARTS]),
+        _packed([facts[part] for part in _SYMBOL_PARTS]),
         _packed(facts["uses"]),
         _packed(facts["outline"]),
         _packed(facts["names"]),
@@ -303,8 +303,8 @@ class _LazyFacts(dict[str, Any]):
         super().__init__(error=_text(error))
 
     def __missing__(self, part: str) -> Any:
-        if part in SYMBOL_PARTS:
-            self.update(zip(SYMBOL_PARTS, self._read("symbols"), strict=True))
+        if part in _SYMBOL_PARTS:
+            self.update(zip(_SYMBOL_PARTS, self._read("symbols"), strict=True))
         else:
             self[part] = self._read(part)
         return self[part]
@@ -333,7 +333,7 @@ def store_facts(store: Store, fresh: Mapping[Key, Facts]) -> None:
 Row = list[Any]
 
 
-def is_test_file(path: str) -> bool:
+def _is_test_file(path: str) -> bool:
     """True for a file that pytest would look into."""
     name = path.rpartition("/")[2]
     return name.endswith("_test.py") or (name.startswith("test_") and name.endswith(".py"))
@@ -345,7 +345,7 @@ def test_rows(path: str, symbols: Sequence[Row], bases: Mapping[str, Sequence[st
 
     `bases`: class → the expressions of its bases (see `code.uses`).
     """
-    if not is_test_file(path) or not symbols:
+    if not _is_test_file(path) or not symbols:
         return []
     module = symbols[0][0].partition(":")[2]
     rows = []
@@ -391,7 +391,7 @@ def _renamed(facts: Facts, module: str, path: str) -> Facts:
         identifier = f"{prefix}:{module}{name.removeprefix(UNNAMED)}"
         symbols.append([identifier, line, end_line, shown, doc, content_hash])
     tests = []
-    if symbols and is_test_file(path) and facts["outline"]:
+    if symbols and _is_test_file(path) and facts["outline"]:
         tests = test_rows(path, symbols, facts["outline"].get("bases", {}))
     return {"symbols": symbols, "tests": tests}
 
@@ -554,7 +554,7 @@ def facts_of(
     trouble: list[str] = []
     wanted = content_keys(entries, scanners)
     try:
-        stored = stored_facts(store, set(wanted.values()), symbols) if store else {}
+        stored = _stored_facts(store, set(wanted.values()), symbols) if store else {}
     except Exception as problem:  # whatever is wrong with the store, the files can be read again
         trouble.append(_reason(problem))
     fresh = scan_missing(entries, wanted, stored, read, scanners)
@@ -628,12 +628,12 @@ def scan_missing(
         scanned = scan_in_processes(
             items,
             lambda batch: list(folded(batch)),
-            lambda e: (wanted[e.path], pack_facts(crashed_facts())),
+            lambda e: (wanted[e.path], pack_facts(_crashed_facts())),
         )
     return PackedFacts(watch(scanned, len(items)))
 
 
-def crashed_facts() -> Facts:
+def _crashed_facts() -> Facts:
     """The facts of a file that nobody survives reading."""
     return unreadable_facts("0:0: Python's parser does not survive it")
 

@@ -99,7 +99,7 @@ def store_part(
     # not a time: two writes within one tick of the clock would have the same
     versions, stamp = _scanner_versions(scanners), os.urandom(8).hex()
     for within, entries in zip(part.ranges, part.entries, strict=True):
-        condition, params = range_condition(within, "first")
+        condition, params = _range_condition(within, "first")
         db.execute(f"DELETE FROM listed WHERE {condition}", params)
         rows: list[tuple[str, int, str, str]] = []
         for segment in _split_entries(entries):
@@ -110,7 +110,7 @@ def store_part(
         db.many("INSERT INTO listed (first, files, stamp, entries) VALUES (?, ?, ?, ?)", rows)
 
 
-def range_condition(within: Range, column: str) -> tuple[str, tuple[str, ...]]:
+def _range_condition(within: Range, column: str) -> tuple[str, tuple[str, ...]]:
     """The condition that a column holds a path in a range, and its parameters."""
     first, end = within
     if end is None:
@@ -209,7 +209,7 @@ def pending_changes(
     before: dict[str, File] = {}
     known_marks: set[str] = set()
     for within in part.ranges:
-        condition, params = range_condition(within, "path")
+        condition, params = _range_condition(within, "path")
         rows = db.rows(f"SELECT path, blob, scanner, module FROM files WHERE {condition}", params)
         before |= {path: (blob, scanner, module) for path, blob, scanner, module in rows}
         known_marks |= stored_markers(db, condition, params)

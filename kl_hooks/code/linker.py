@@ -90,7 +90,7 @@ class Resolved(NamedTuple):
 _SORTS: Final = {DEFINED: "symbol", INSTANCE: "instance", SAME_CLASS: "instance", SUPER: "above"}
 EXTERNAL: Final = Value("external", "")
 NOTHING: Final = Resolved((), ())
-STARS: Final = "*"
+_STARS: Final = "*"
 """Instead of a name of a module: its star imports."""
 ALL: Final = "__all__"
 
@@ -123,7 +123,7 @@ _DEEP: Final = 24
 """Steps through re-exports and types of types that are followed."""
 
 
-Consulted = str | tuple[str, str]
+_Consulted = str | tuple[str, str]
 """What an answer depends on: a name of a module (module, name); whether there is a module, by its
 name; whether there is one below a name, by that name with a dot after it. The name `*` means the
 star imports of a module."""
@@ -138,7 +138,7 @@ class _Answer(Generic[T]):
 
     def __init__(self, value: T) -> None:
         self.value, self.done = value, False
-        self.consulted: set[Consulted | _Answer[Any]] = set()
+        self.consulted: set[_Consulted | _Answer[Any]] = set()
 
 
 class Resolver:
@@ -151,9 +151,9 @@ class Resolver:
         self._known, self._outline = modules, outline
         self._orders: dict[tuple[str, str], _Answer[list[tuple[str, str]]]] = {}
         self._values: dict[tuple[str, Ref], _Answer[Value | None]] = {}
-        self._consulted: list[Consulted | _Answer[Any]] = []
+        self._consulted: list[_Consulted | _Answer[Any]] = []
 
-    def consulted(self, module: str) -> set[Consulted]:
+    def consulted(self, module: str) -> set[_Consulted]:
         """What the answers since the last call depend on, without the names of `module` itself."""
         consulted, self._consulted = _flat(self._consulted), []
         answers = {key for key in consulted if isinstance(key, _Answer)}
@@ -422,7 +422,7 @@ class Resolver:
         visited: set[tuple[str, str]],
     ) -> Value | None:
         outside = False
-        self._consulted.append((module, STARS))
+        self._consulted.append((module, _STARS))
         for star in outline["stars"] if outline is not None else ():
             source = self._imported(decode(star), module, deep)
             if source is None or source.sort != "module":
@@ -473,7 +473,7 @@ class Resolver:
         return bases
 
 
-def _flat(consulted: Iterable[Consulted | _Answer[Any]]) -> set[Consulted | _Answer[Any]]:
+def _flat(consulted: Iterable[_Consulted | _Answer[Any]]) -> set[_Consulted | _Answer[Any]]:
     """The same with what is behind answers; an answer that is being worked out stays."""
     flat = set(consulted)
     for answer in [answer for answer in flat if answer.__class__ is _Answer and answer.done]:
@@ -499,10 +499,10 @@ def replace_consulted(db: Rows, batch: Mapping[str, bytes]) -> None:
     )
 
 
-class Keys(dict[Consulted, bytes]):
+class Keys(dict[_Consulted, bytes]):
     """Key → its number as four bytes; each is worked out once."""
 
-    def __missing__(self, key: Consulted) -> bytes:
+    def __missing__(self, key: _Consulted) -> bytes:
         # not hash(): that of a text differs from process to process (PYTHONHASHSEED), and this is
         # stored
         number = crc32((key if isinstance(key, str) else ":".join(key)).encode()).to_bytes(
@@ -511,12 +511,12 @@ class Keys(dict[Consulted, bytes]):
         self[key] = number
         return number
 
-    def pack(self, keys: Iterable[Consulted]) -> bytes:
+    def pack(self, keys: Iterable[_Consulted]) -> bytes:
         """The numbers of these keys as the database holds them."""
         return b"".join(sorted(map(self.__getitem__, keys)))
 
 
-def files_to_relink(db: Rows, before: Outlined, now: Outlined) -> list[str]:
+def _files_to_relink(db: Rows, before: Outlined, now: Outlined) -> list[str]:
     """The unchanged files whose links may be others, now that some files changed, were added or
     removed.
 
@@ -547,8 +547,8 @@ def _any(numbers: Collection[bytes], packed: bytes) -> bool:
 
 def _changed_keys(
     db: Rows, before: Outlined, now: Outlined, changed: Collection[str]
-) -> set[Consulted]:
-    keys: set[Consulted] = {
+) -> set[_Consulted]:
+    keys: set[_Consulted] = {
         (module, name) for _, module, name, *_ in set(_entries(before)) ^ set(_entries(now))
     }
     files = {(path, module) for outlined in (before, now) for path, (module, _) in outlined.items()}
@@ -574,7 +574,7 @@ def _entries(files: Outlined) -> Iterator[tuple[str, str, str, str, str]]:
             for part, some in parts.items()
             for key, value in (some or {}).items()
         ]
-        entries += [("stars", STARS, outline.get("stars")), ("all", ALL, outline.get("all"))]
+        entries += [("stars", _STARS, outline.get("stars")), ("all", ALL, outline.get("all"))]
         yield from ((path, module, key, part, str(value)) for part, key, value in entries)
 
 
@@ -633,7 +633,7 @@ METHODS: Final = {
 instance may be one of a subclass that overrides the attribute; so may `self`."""
 _RETURNED: Final = ("return annotation", 70)
 """The same of a part of what a function returns by its annotation."""
-NAME_ONLY: Final = "name only"
+_NAME_ONLY: Final = "name only"
 """How a link to `name:x` was found: something named x is used, and nobody knows which."""
 
 CONSTRUCTOR: Final = "constructor"
@@ -643,7 +643,7 @@ Target = tuple[str, bool, str, int]
 """(target, whether it is what an expression means, method, confidence)."""
 
 
-def defined_links(path: str, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
+def _defined_links(path: str, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
     """file → namespace → class → method …; `rows`: the file's symbols, Ids with their module, the
     module first.
     """
@@ -658,7 +658,7 @@ def defined_links(path: str, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
             yield _owner(name, module, by_name), "defines", identifier, line, "same scope", 100
 
 
-def depending_links(path: str, imported: Iterable[Link], modules: ModuleIndex) -> Iterator[Row]:
+def _depending_links(path: str, imported: Iterable[Link], modules: ModuleIndex) -> Iterator[Row]:
     """file → each file of the repository that it imports, at the first line that does: records and
     pages name files, and the graph goes on from there.
     """
@@ -768,7 +768,7 @@ def _by(relation: str, targets: Iterable[Target]) -> list[tuple[str, str, str, i
 def _targets(
     expression: str, resolved: Resolved, resolver: Resolver, defined: Callable[[str], bool]
 ) -> Iterator[Target]:
-    method, confidence = METHODS.get(decode(expression).kind, (NAME_ONLY, 0))
+    method, confidence = METHODS.get(decode(expression).kind, (_NAME_ONLY, 0))
     end = len(resolved.symbols) - 1
     for place, value in enumerate(resolved.symbols):
         meant = place == end and not resolved.lost and not resolved.beyond
@@ -782,7 +782,7 @@ def _targets(
                 yield initializer.id, True, CONSTRUCTOR, min(confidence, 90)
     for place, name in enumerate(resolved.lost):
         if defined(name):
-            yield f"name:{name}", place == len(resolved.lost) - 1, NAME_ONLY, 0
+            yield f"name:{name}", place == len(resolved.lost) - 1, _NAME_ONLY, 0
 
 
 def _inherits(source: str, target: str) -> str:
@@ -813,7 +813,7 @@ def relink(
     linker = Linker(
         targets, Outlines(db, dict(now.values())).of, _Defined(db, whole=len(changed) > _AT_ONCE)
     )
-    others = [] if alone else files_to_relink(db, before, now)
+    others = [] if alone else _files_to_relink(db, before, now)
     # no rows of its own for a removed file: links of others to it stay in the rows of those others
     batch: dict[str, links.Columns] = dict.fromkeys(removed, ())
     consulted: dict[str, bytes] = dict.fromkeys(removed, b"")
@@ -845,11 +845,11 @@ class Linker:
     def links_of(self, path: str, facts: Facts) -> Iterator[links.Row]:
         """All links of one file."""
         module = self._targets.module_of(path)
-        yield from defined_links(path, facts["symbols"])
+        yield from _defined_links(path, facts["symbols"])
         imported = file_links(path, facts["imports"], self._resolver)
         for link in imported:
             yield link.source, link.relation, link.target, link.line, link.method, link.confidence
-        yield from depending_links(path, imported, self._targets)
+        yield from _depending_links(path, imported, self._targets)
         yield from from_import_links(module, facts["imports"], self._resolver)
         yield from test_links(facts["tests"])
         ids = [row[0] for row in facts["symbols"]]

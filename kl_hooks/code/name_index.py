@@ -24,7 +24,7 @@ def files_mentioning(db: Rows, names: Collection[str]) -> dict[str, str]:
     `names`, and of others.
     """
     if len(names) <= _MANY:
-        wanted = file_numbers(db, names)
+        wanted = _file_numbers(db, names)
         if len(wanted) * _SHARE <= _count(db):
             return {
                 path: words
@@ -36,7 +36,7 @@ def files_mentioning(db: Rows, names: Collection[str]) -> dict[str, str]:
     return all_files(db)
 
 
-def file_numbers(db: Rows, names: Collection[str]) -> set[int]:
+def _file_numbers(db: Rows, names: Collection[str]) -> set[int]:
     """The numbers of all files that mention one of `names`, and of some others."""
     return {
         number

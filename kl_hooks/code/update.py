@@ -62,14 +62,14 @@ memory.
 """
 
 
-def write_files(
+def _write_files(
     db: Database, removed: Collection[str], files: Mapping[str, File], facts: Mapping[str, Facts]
 ) -> None:
     """Delete the rows of removed files, and replace those of changed ones. Inside one transaction.
 
     `files` and `facts`: of those that changed; their facts are asked for once, some after some.
     """
-    delete_rows(db, (*removed, *files))
+    _delete_rows(db, (*removed, *files))
     names: dict[str, str] = {}
     paths = list(files)
     for start in range(0, len(paths), _FILES_AT_ONCE):
@@ -81,14 +81,14 @@ def write_files(
 
 
 def _insert(db: Database, files: Mapping[str, File], batch: Mapping[str, Facts]) -> None:
-    insert_files(db, [(path, *files[path], facts["error"]) for path, facts in batch.items()])
-    insert_symbols(
-        db, {path: symbol_table_rows(path, files[path][2], facts) for path, facts in batch.items()}
+    _insert_files(db, [(path, *files[path], facts["error"]) for path, facts in batch.items()])
+    _insert_symbols(
+        db, {path: _symbol_table_rows(path, files[path][2], facts) for path, facts in batch.items()}
     )
     postings.add_files(db, {path: terms_of(path, facts) for path, facts in batch.items()})
 
 
-def delete_rows(db: Database, paths: Iterable[str]) -> None:
+def _delete_rows(db: Database, paths: Iterable[str]) -> None:
     """Takes out the rows of files, whether there are any or not."""
     old = [(path,) for path in paths]
     db.many("DELETE FROM symbol_rows WHERE file = (SELECT number FROM files WHERE path = ?)", old)
@@ -96,13 +96,13 @@ def delete_rows(db: Database, paths: Iterable[str]) -> None:
     postings.remove_files(db, (path for (path,) in old))
 
 
-def insert_files(db: Database, rows: Iterable[Sequence[str]]) -> None:
+def _insert_files(db: Database, rows: Iterable[Sequence[str]]) -> None:
     """Writes rows of files that have none: path, blob, scanner, module, error."""
     db.many("INSERT INTO files (path, blob, scanner, module, error) VALUES (?, ?, ?, ?, ?)", rows)
 
 
-def insert_symbols(db: Database, rows: Mapping[str, Iterable[Sequence[Any]]]) -> None:
-    """Writes the symbols of files that are there, as `symbol_table_rows` gives them."""
+def _insert_symbols(db: Database, rows: Mapping[str, Iterable[Sequence[Any]]]) -> None:
+    """Writes the symbols of files that are there, as `_symbol_table_rows` gives them."""
     numbers: dict[str, int] = {}
     for batch in chunks(list(rows)):
         numbers.update(
@@ -116,7 +116,7 @@ def insert_symbols(db: Database, rows: Mapping[str, Iterable[Sequence[Any]]]) ->
     db.many(f"INSERT INTO symbol_rows VALUES ({placeholders(range(11))})", symbol_rows)
 
 
-def symbol_table_rows(path: str, module: str, facts: Facts) -> Iterable[tuple[Any, ...]]:
+def _symbol_table_rows(path: str, module: str, facts: Facts) -> Iterable[tuple[Any, ...]]:
     """The rows of a file's symbols and tests, from facts under its module: all columns but the
     file. Pure.
     """
@@ -225,7 +225,7 @@ class BulkRows(NamedTuple):
         return all((key in facts) == (key in self.read) for key in pending.wanted.values())
 
 
-def make_bulk_rows(pending: PendingChanges, facts: Mapping[Key, Facts]) -> BulkRows:
+def _make_bulk_rows(pending: PendingChanges, facts: Mapping[Key, Facts]) -> BulkRows:
     """The rows of all that is wanted. `facts`: what could be read of it."""
     with no_garbage_collection():
         decision = _decide_names(
@@ -247,17 +247,17 @@ def make_bulk_rows(pending: PendingChanges, facts: Mapping[Key, Facts]) -> BulkR
 
 def write_bulk_rows(db: Database, bulk: BulkRows, files: Mapping[str, File]) -> None:
     """Writes the rows; `files`: of all of them. Inside one transaction."""
-    delete_rows(db, files)
+    _delete_rows(db, files)
     names, numbers, writer = dict[str, str](), Interned(db), postings.SegmentWriter(db)
     for share in bulk.shares:
         rows = [
             _Rows(*file_rows) for file_rows in marshal.loads(share)
         ]  # from a file without a name, which nobody else can write
-        insert_files(
+        _insert_files(
             db, [(file_rows.path, *files[file_rows.path], file_rows.error) for file_rows in rows]
         )
         replace_consulted(db, {file_rows.path: file_rows.consulted for file_rows in rows})
-        insert_symbols(db, {file_rows.path: file_rows.symbols for file_rows in rows})
+        _insert_symbols(db, {file_rows.path: file_rows.symbols for file_rows in rows})
         for file_rows in rows:
             writer.add(file_rows.path, postings.FileTerms(*file_rows.terms))
         links.replace_columns(db, {file_rows.path: file_rows.links for file_rows in rows}, numbers)
@@ -299,7 +299,7 @@ class _Maker:
     def _rows(self, path: str) -> _Rows:
         facts = self._named[path]
         columns = links.columns_of_rows(self._linker.links_of(path, facts))
-        symbols = list(symbol_table_rows(path, self._modules[path], facts))
+        symbols = list(_symbol_table_rows(path, self._modules[path], facts))
         terms = tuple(terms_of(path, facts))
         consulted = self._linker.consulted(path)
         return _Rows(path, facts["error"], facts["names"], symbols, terms, columns, consulted)
@@ -316,7 +316,7 @@ def _defined_last_names(facts: Facts, module: str) -> set[str]:
     return here
 
 
-SPARE: Final = 1000
+_SPARE: Final = 1000
 """Contents that are remembered though no file has them, beside three for every file: other branches
 come back.
 """
@@ -351,7 +351,7 @@ def update(
         return None
     ready = None
     if isinstance(fresh, file_facts.PackedFacts) and not pending.before:
-        ready = make_bulk_rows(pending, all_facts)
+        ready = _make_bulk_rows(pending, all_facts)
     with store.writing("graph") as db, db.transaction(), no_garbage_collection():
         file_facts.save_facts(db, fresh)
         if not pending.part.is_current(db):  # another process has written meanwhile
@@ -401,7 +401,7 @@ def _write(
     else:
         _replace(db, pending, facts, files, removed)
     file_index.store_part(db, pending.part, scanners, now, absent)
-    _delete_unused(db, spare=pending.files * 3 + SPARE)
+    _delete_unused(db, spare=pending.files * 3 + _SPARE)
     return len(removed)
 
 
@@ -437,7 +437,7 @@ def _replace(
     earlier = _outlines(
         db, {path: pending.before[path] for path in (*removed, *files) if path in pending.before}
     )
-    write_files(db, removed, files, named)
+    _write_files(db, removed, files, named)
     targets = (
         StoredModuleIndex(db)
         if few

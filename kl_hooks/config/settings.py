@@ -85,7 +85,7 @@ _NUMBERS: Final = {
 }
 """Setting → least, most, default."""
 _LONGEST_GLOB: Final = 200
-VERIFY_MODES: Final = ("block", "advise")
+_VERIFY_MODES: Final = ("block", "advise")
 """What `kl verify` does where something is not proven: exit 1, or only print it."""
 _REQUIRED: Final = ("proven", "ran", "inferred", "verified")
 _ORIGINS: Final = ("any", "ci")
@@ -129,7 +129,7 @@ class VerifyPolicy(NamedTuple):
 
     exclude: tuple[str, ...] = ()
     mode: str = ""
-    """One of `VERIFY_MODES`; empty where it is not set."""
+    """One of `_VERIFY_MODES`; empty where it is not set."""
     paths: tuple[PathPolicy, ...] = ()
     known_failures: tuple[KnownFailure, ...] = ()
 
@@ -524,7 +524,7 @@ def _verify(reader: NodeReader, node: Node) -> dict[str, Any]:
     known_failures = pairs.get("known_failures")
     return {
         "exclude": _globs(reader, pairs["exclude"][1]) if "exclude" in pairs else [],
-        "mode": reader.choice(pairs["mode"][1], '"mode"', VERIFY_MODES) if "mode" in pairs else "",
+        "mode": reader.choice(pairs["mode"][1], '"mode"', _VERIFY_MODES) if "mode" in pairs else "",
         "paths": _path_policies(reader, pairs["paths"][1]) if "paths" in pairs else [],
         "known_failures": _known_failures(reader, known_failures[1]) if known_failures else [],
     }

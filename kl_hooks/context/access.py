@@ -182,7 +182,7 @@ class Access:
         for record in found:
             effect, rule = self._decide_record(record)
             if effect == "redact":
-                shown.append(redacted_record(record, rule))
+                shown.append(_redacted_record(record, rule))
             elif effect == "allow":
                 shown.append(record)
         return shown
@@ -225,7 +225,7 @@ class Access:
         effect, rule = self._decide_record(record)
         if effect == "allow":
             return record
-        return redacted_record(record, rule)
+        return _redacted_record(record, rule)
 
     def audit(self, purpose: str) -> None:
         """Append what was decided to the package log; nothing where nothing was."""
@@ -339,7 +339,7 @@ def redacted_title(rule: str) -> str:
     return f"(redacted by policy: {rule})"
 
 
-def redacted_record(record: Record, rule: str) -> Record:
+def _redacted_record(record: Record, rule: str) -> Record:
     """Return what is left of a record that a rule redacts."""
     from kl_hooks.model.record import Record, untitled_path
 

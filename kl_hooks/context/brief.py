@@ -95,7 +95,7 @@ class BriefStyle(TextStyle):
         return ""
 
 
-def deciding_symbols(code: Code) -> list[Ranked]:
+def _deciding_symbols(code: Code) -> list[Ranked]:
     """Return the symbols that decide the task, best first."""
     source = [
         ranked
@@ -116,7 +116,7 @@ def deciding_symbols(code: Code) -> list[Ranked]:
     return chosen
 
 
-def further_symbols(code: Code, chosen: Sequence[Ranked]) -> list[Ranked]:
+def _further_symbols(code: Code, chosen: Sequence[Ranked]) -> list[Ranked]:
     """Return the best symbol of each further file that fits nearly as well."""
     is_source = not any(is_test_path(one.candidate.path) for one in chosen)
     first_of: dict[str, Ranked] = {}
@@ -142,8 +142,8 @@ def shorten(
 
     `relevance`: of a record, in thousandths.
     """
-    chosen = deciding_symbols(code)
-    further = further_symbols(code, chosen)
+    chosen = _deciding_symbols(code)
+    further = _further_symbols(code, chosen)
     shown = (*chosen, *further)
     pinned = [file for file in code.files if file.candidate.pinned]
     places = [_place(ranked, signals) for ranked in shown]
@@ -260,7 +260,7 @@ def with_facts(
     def is_place_shown(identifier: str, path: str) -> bool:
         return is_shown(placed(identifier, "symbol", path))
 
-    chosen = [ranked.candidate for ranked in deciding_symbols(code) if is_shown(ranked.candidate)]
+    chosen = [ranked.candidate for ranked in _deciding_symbols(code) if is_shown(ranked.candidate)]
     ids = [candidate.id for candidate in chosen]
     relies = reliance(ws, db, ids, ("calls",), is_place_shown)
     facts = {candidate.id: "; ".join(_facts(candidate, relies)) for candidate in chosen}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kl_hooks.context.veil import Veil
     from kl_hooks.workspace import Workspace
 
-ROUND_PERCENT: Final = 50
+_ROUND_PERCENT: Final = 50
 """What a further round counts, of the first one."""
 _BEST: Final = 5
 """Records, and symbols, whose words the next round asks for …"""
@@ -268,8 +268,8 @@ def _search(
         keys_seen |= here
         rounds = 1 + len(answers) - max(len(texts), 1)
         if not asked and rounds < request.rounds and searches[-1].found:
-            words = next_words(texts, combine(answers), [one.text for one in searches])
-            asked = [(f"round {rounds + 1}", ROUND_PERCENT, words)] if words else []
+            words = _next_words(texts, combine(answers), [one.text for one in searches])
+            asked = [(f"round {rounds + 1}", _ROUND_PERCENT, words)] if words else []
     whole = combine(answers)
     whole = replace(whole, coverage=dict(sorted(whole.coverage.items())))
     return whole, searches if len(searches) > 1 else []
@@ -365,7 +365,7 @@ def _weighed(gathered: Gathered, learned: Mapping[str, int]) -> Gathered:
     return replace(gathered, lists={**gathered.lists, **lists})
 
 
-def next_words(texts: Sequence[str], gathered: Gathered, asked: Sequence[str]) -> str:
+def _next_words(texts: Sequence[str], gathered: Gathered, asked: Sequence[str]) -> str:
     """Return what the next round asks for; empty where nothing new is left to ask.
 
     The words of the task that no item holds, and those that the names and titles of the best items

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 MOST: Final = 10
 """Items of a section."""
-FEATURE_BUILD: Final = "feature-build"
+_FEATURE_BUILD: Final = "feature-build"
 SEVERITIES: Final = ("critical", "high", "medium", "low")
 _PERIOD: Final = 30 * DAY
 """Failures that happened last within the same so many microseconds count as equally recent."""
-ARCHITECTURE: Final = ("architecture", "component", "integration")
+_ARCHITECTURE: Final = ("architecture", "component", "integration")
 """Topics of guides that are shown for the build of a feature only."""
 
 
@@ -60,7 +60,7 @@ class Section:
     """
 
 
-SECTIONS: Final = (
+_SECTIONS: Final = (
     Section("architecture_decisions", "Architecture Decisions (MUST FOLLOW)", ("decision",)),
     Section("failure_patterns", "Known Failures (AVOID THESE)", ("failure",)),
     Section("quality_gates", f"Quality Gates ({DO_NOT_ADJUST})", ("gate",)),
@@ -107,7 +107,7 @@ class CriticalRequest(NamedTuple):
     omit: Annotated[
         tuple[str, ...],
         Parameter(
-            "Omit a section.", name="without", choices=tuple(section.name for section in SECTIONS)
+            "Omit a section.", name="without", choices=tuple(section.name for section in _SECTIONS)
         ),
     ] = ()
     limit: Annotated[
@@ -124,7 +124,7 @@ class CriticalRequest(NamedTuple):
     @property
     def builds(self) -> bool:
         """True for the build of a feature: it gets architecture, overviews and roles."""
-        return self.command == FEATURE_BUILD
+        return self.command == _FEATURE_BUILD
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def critical(ws: Workspace, asked: CriticalRequest) -> list[FilledSection]:
     feature its overview. What the policy denies is neither shown nor counted.
     """
     sections, policy = [], find_policy(ws)
-    for section in SECTIONS:
+    for section in _SECTIONS:
         if section.name in asked.omit or (section.whole and not _is_wanted(section, asked)):
             continue
         live = live_records(
@@ -244,7 +244,7 @@ def _fits(ws: Workspace, section: Section, record: Record, asked: CriticalReques
         return record.id.upper() in named or (not named and record.status == "building")
     topics = section.topics
     if section.name == "system_context" and asked.builds:
-        topics += ARCHITECTURE
+        topics += _ARCHITECTURE
     return _has_topic(record, topics)
 
 

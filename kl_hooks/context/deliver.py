@@ -290,7 +290,7 @@ def deliver(
         request.at and ws.repo
     ):  # logged as what it means now: a branch moves, and this package is built again from it
         request = request._replace(at=resolve_commit(ws.repo, request.at))
-    wanted = {*excluded, *(name for one in request.have for name in items_of(ws, one))}
+    wanted = {*excluded, *(name for one in request.have for name in _items_of(ws, one))}
     try:
         policy = find_policy(ws, actor)
         cache = PackageCache(ws, policy.key if policy else "")
@@ -474,7 +474,7 @@ def _events(
     return [
         lookup,
         hit_or_miss,
-        {"event": package_log.ITEMS, **identity, **package_items(package)},
+        {"event": package_log.ITEMS, **identity, **_package_items(package)},
         _assembly(ws, request, delivered, package.commit, about),
     ]
 
@@ -486,7 +486,7 @@ def _cut(words: Sequence[str]) -> list[str]:
     return [one_line(word, _LONGEST_WORD) for word in words]
 
 
-def package_items(package: Package) -> dict[str, Any]:
+def _package_items(package: Package) -> dict[str, Any]:
     """Return the files, symbols and records of a package, each with the retrievers that brought it.
 
     `cut` is true where not all fit into an event.
@@ -598,7 +598,7 @@ def _request(record: Mapping[str, Any]) -> Request:
     return plain._replace(**changes)
 
 
-def items_of(ws: Workspace, package_id: str) -> list[str]:
+def _items_of(ws: Workspace, package_id: str) -> list[str]:
     """Return the IDs of what was in a package, as it is logged. UsageProblem where no such package
     is known.
     """

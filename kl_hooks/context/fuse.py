@@ -20,7 +20,7 @@ from kl_hooks.model.text import counted
 
 # whole numbers: a sum of floats depends on the order of its terms, and the score is part of a
 # package's ID
-MILLION: Final = 1_000_000
+_MILLION: Final = 1_000_000
 _RANK_OFFSET: Final = 60
 """The n-th of a list gets 1 / (60 + n): the constant of Cormack, Clarke and Büttcher, SIGIR 2009.
 """
@@ -130,7 +130,7 @@ def fuse(
         for rank, candidate in enumerate(listed, 1):
             value = reciprocal(rank, percent)
             if chosen.linear:
-                value = percent * MILLION // 100 * (len(listed) - rank + 1) // len(listed)
+                value = percent * _MILLION // 100 * (len(listed) - rank + 1) // len(listed)
             # an ID that a list has twice counts once, at its better place
             places_by_id.setdefault(candidate.id, {}).setdefault(name, (rank, value, candidate))
     ranked = [_score(places, chosen) for places in places_by_id.values()]
@@ -139,7 +139,7 @@ def fuse(
 
 def reciprocal(rank: int, percent: int = 100) -> int:
     """Return the millionths that the `rank`-th of a list is worth."""
-    return percent * MILLION // 100 // (_RANK_OFFSET + rank)
+    return percent * _MILLION // 100 // (_RANK_OFFSET + rank)
 
 
 def merge(variants: Sequence[Candidate]) -> Candidate:

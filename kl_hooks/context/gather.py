@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pluggy
 
 
-MOST_ROWS: Final = 1_000
+_MOST_ROWS: Final = 1_000
 """Most candidates of one retriever, whatever it asks for."""
 _THREADS: Final = 8
 """Retrievers of plugins that are asked at the same time."""
@@ -148,7 +148,7 @@ def _ask(
     rows: tuple[Candidate, ...] = ()
     try:
         # islice() again: a plugin may pay no attention to the limit, or yield without end
-        most = min(retriever.rows, MOST_ROWS)
+        most = min(retriever.rows, _MOST_ROWS)
         found = islice(retriever.find(workspace, task, most), most)
         rows = tuple(_checked(row, clean, reader) for row in found)
         how = "ok" if rows else "empty"

@@ -33,7 +33,7 @@ MOST_BYTES: Final = 8_000_000
 """Of the file, some 1,000 packages; then it becomes `events.jsonl.1`, the next one
 `events.jsonl.2`, …
 """
-MOST_LINE: Final = 16_000
+_MOST_LINE: Final = 16_000
 ITEMS: Final = "context_items"
 """The event with what was in a package: commits that name it are compared with that
 (`context.recall`).
@@ -57,7 +57,7 @@ def append_event(state: State, event: Mapping[str, Any]) -> str:
             json.dumps(redact_value(dict(event)), sort_keys=True, separators=(",", ":")).encode()
             + b"\n"
         )
-        if len(line) > MOST_LINE:
+        if len(line) > _MOST_LINE:
             return f"event of {len(line)} bytes not recorded"
         _write(state.directory / FILE, line)
     except (OSError, KlError) as problem:

@@ -68,7 +68,7 @@ class Estimator:
     """About how many characters one of its units is."""
 
 
-CHARACTERS: Final = Estimator("characters", "characters", 256, len)
+_CHARACTERS: Final = Estimator("characters", "characters", 256, len)
 QUARTERS: Final = Estimator(
     "chars/4",
     "tokens",
@@ -78,7 +78,7 @@ QUARTERS: Final = Estimator(
 )
 # what a text needs in a prompt that is JSON, counted with care: two characters a token
 HALVES: Final = Estimator("json/2", "tokens", 160, lambda text: (len(json.dumps(text)) + 1) // 2, 2)
-_KNOWN: Final = {e.name: e for e in (CHARACTERS, QUARTERS, HALVES)}
+_KNOWN: Final = {e.name: e for e in (_CHARACTERS, QUARTERS, HALVES)}
 _BUDGET: Final = re.compile(r"([0-9]{1,9})(tok)?")
 
 
@@ -98,7 +98,7 @@ def read_budget(text: str, tokens: Estimator = QUARTERS) -> Budget:
             place="--budget",
             hint="Try 6000.",
         )
-    chosen = tokens if match[2] else CHARACTERS
+    chosen = tokens if match[2] else _CHARACTERS
     total = int(match[1])
     if total < chosen.least:
         raise UsageProblem(f"--budget must be at least {chosen.least} {chosen.unit}.")
@@ -138,7 +138,7 @@ _OMISSIONS_LINE: Final = 100
 """Characters reserved for the line that counts what was omitted …"""
 _OMISSIONS_FROM: Final = 1_000
 """… in budgets of at least so many characters."""
-SUMMARY: Final = 160
+_SUMMARY: Final = 160
 """Characters of a summary; a pinned item may be cut to less before it does not fit:"""
 _SHORTER: Final = (100, 60, 40, 30, 20)
 _CHARACTERS_PER_FILE: Final = 160
@@ -238,7 +238,7 @@ class TextStyle:
         ):  # as dense as code, and cited as it is
             words, place = (
                 _status(candidate, ""),
-                _place(candidate) or quoted_field(shown_id(candidate)),
+                _place(candidate) or quoted_field(_shown_id(candidate)),
             )
             return f"- {f'[{words}] ' if words else ''}{place}  | {_quoted_line(text)}\n"
         return f"- {_line(candidate, form)}\n" + (
@@ -280,7 +280,7 @@ class MarkdownStyle:
     def item(self, candidate: Candidate, form: str, text: str) -> str:
         words = _status(candidate, form)
         place = _place(candidate)
-        name = f"`{quoted_field(shown_id(candidate))}`" + (f" `{place}`" if place else "")
+        name = f"`{quoted_field(_shown_id(candidate))}`" + (f" `{place}`" if place else "")
         quoted = f"\n{quoted_lines(text, '      ')}\n" if form != "redacted" else ""
         return f"\n- {f'**{words}** ' if words else ''}{name}\n{quoted}"
 
@@ -325,7 +325,7 @@ class XmlStyle:
         place = {"path": candidate.path, "line": str(candidate.line or "")}
         facts = {
             "kind": candidate.kind,
-            "id": shown_id(candidate),
+            "id": _shown_id(candidate),
             **place,
             "status": _status(candidate, form),
         }
@@ -378,7 +378,7 @@ def _content(text: str) -> str:
     return escape(safe_text(text.strip("\n")), quote=False)
 
 
-def shown_id(candidate: Candidate) -> str:
+def _shown_id(candidate: Candidate) -> str:
     """Return the ID for a line of our own: parameters of a test with spaces are a text of
     somebody's, to be quoted.
     """
@@ -393,7 +393,7 @@ def _line(candidate: Candidate, form: str) -> str:
     words, place = _status(candidate, form), _place(candidate)
     return (
         (f"[{words}] " if words else "")
-        + quoted_field(shown_id(candidate))
+        + quoted_field(_shown_id(candidate))
         + (f"  {place}" if place else "")
     )
 
@@ -497,7 +497,7 @@ def whole(candidate: Candidate) -> str:
     text = candidate.text.strip("\n").removeprefix(
         f"{candidate.path}:{candidate.line} "
     )  # cited already
-    if not title or title in text or title in shown_id(candidate):
+    if not title or title in text or title in _shown_id(candidate):
         return text or title
     if not text:
         return title
@@ -609,10 +609,10 @@ def fit(
     spare = 0 if small else _OMISSIONS_LINE
     fitted = frame if small else _with_notes(frame, lines, style)
     empty = fitted
-    for most in (budget_characters(budget), SUMMARY, *_SHORTER):
+    for most in (budget_characters(budget), _SUMMARY, *_SHORTER):
         filling = _Filling(empty, style, spare, pin_characters=most)
         fitted = filling.fill_shares(ranked, code, shares) if shares else filling.fill(ranked, code)
-        if not unfitted_pins(fitted, ranked, code):
+        if not _unfitted_pins(fitted, ranked, code):
             break
     if small:  # pinned items come before notes about the package
         fitted = _with_notes(fitted, lines, style)
@@ -620,7 +620,7 @@ def fit(
     return _settle(fitted, style)
 
 
-def unfitted_pins(fitted: Fitted, ranked: Sequence[Ranked], code: Code) -> list[Candidate]:
+def _unfitted_pins(fitted: Fitted, ranked: Sequence[Ranked], code: Code) -> list[Candidate]:
     """Return what is pinned and was omitted."""
     shown = {one.ranked.candidate.id for one in (*fitted.chosen, *fitted.code)}
     asked = (one.candidate for one in (*ranked, *code.files, *code.symbols))
@@ -904,7 +904,7 @@ def _forms(item: Ranked, budget: Budget, dense: bool) -> list[tuple[Candidate, s
     if one.redacted_by:
         return [(one, "redacted", "")]
     full = whole(one)
-    summary = one_line(one.summary or one.title or full, SUMMARY)
+    summary = one_line(one.summary or one.title or full, _SUMMARY)
     bare = replace(one, path="", line=0, marks=())
     if _urgency(item) < 2:
         short = [(bare, "summary", one_line(summary, size)) for size in _SHORTER]
@@ -1004,7 +1004,7 @@ def assemble(
         shares=_shares(quota, budget) if quota else None,
     )
     if not request.max_sources:
-        _require_pins(unfitted_pins(fitted, selection.records, selection.code), budget, style)
+        _require_pins(_unfitted_pins(fitted, selection.records, selection.code), budget, style)
     package_id = _id(fitted, style, _origin(task, found, request, budget, tree, decision))
     return Package(
         package_id,
@@ -1139,7 +1139,7 @@ def _require_pins(missing: Sequence[Candidate], budget: Budget, style: Style) ->
         count = estimator_of(budget).count
         sizes = (
             f"{one.id}"
-            f" ({count(style.item(one, 'summary', one_line(one.summary or one.title, SUMMARY)))})"
+            f" ({count(style.item(one, 'summary', one_line(one.summary or one.title, _SUMMARY)))})"
             for one in missing
         )
         raise UsageProblem(

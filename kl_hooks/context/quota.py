@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 _TASK_ID: Final = re.compile(r"\bTASK-[A-Za-z0-9][\w-]*")
 
-DEFAULT_COMPLEXITY: Final = 5
-BASE_TOKENS: Final = ((3, 2_000), (6, 4_000), (10, 6_000))
+_DEFAULT_COMPLEXITY: Final = 5
+_BASE_TOKENS: Final = ((3, 2_000), (6, 4_000), (10, 6_000))
 """(Up to this complexity, tokens)."""
-SIMILARITY_THRESHOLD: Final = 70
+_SIMILARITY_THRESHOLD: Final = 70
 """Percent, above which a task that was done before counts as one of the same sort."""
 _FEW_SIMILAR: Final = 3
 _DEFAULT_TURNS: Final = 3.0
@@ -45,7 +45,7 @@ _MOST_OUTCOMES: Final = 20
 
 Weights = Mapping[str, int]
 """Category → its share of the budget, in thousandths before they are divided by their sum."""
-STANDARD: Final[Weights] = {
+_STANDARD: Final[Weights] = {
     "feature_context": 150,
     "similar_outcomes": 250,
     "relevant_patterns": 200,
@@ -53,16 +53,16 @@ STANDARD: Final[Weights] = {
     "warnings": 150,
     "domain_knowledge": 50,
 }
-BY_TYPE: Final[Mapping[str, Weights]] = {
+_BY_TYPE: Final[Mapping[str, Weights]] = {
     "review": {"relevant_patterns": 300, "architecture_context": 250, "similar_outcomes": 150},
     "planning": {"feature_context": 250, "architecture_context": 300, "similar_outcomes": 150},
 }
-BY_PHASE: Final[Mapping[str, Weights]] = {
+_BY_PHASE: Final[Mapping[str, Weights]] = {
     "implement": {"relevant_patterns": 300, "warnings": 200},
     "test": {"similar_outcomes": 350},
 }
-FIRST_OF_TYPE: Final[Weights] = {"architecture_context": 300, "relevant_patterns": 250}
-REFINEMENT: Final[Weights] = {
+_FIRST_OF_TYPE: Final[Weights] = {"architecture_context": 300, "relevant_patterns": 250}
+_REFINEMENT: Final[Weights] = {
     "warnings": 350,
     "similar_outcomes": 300,
     "relevant_patterns": 150,
@@ -70,7 +70,7 @@ REFINEMENT: Final[Weights] = {
     "feature_context": 50,
     "domain_knowledge": 50,
 }
-AUTOBUILD: Final[Weights] = {
+_AUTOBUILD: Final[Weights] = {
     "feature_context": 100,
     "similar_outcomes": 150,
     "relevant_patterns": 150,
@@ -82,13 +82,17 @@ AUTOBUILD: Final[Weights] = {
     "turn_states": 100,
     "implementation_modes": 50,
 }
-BY_ACTOR: Final[Mapping[str, Weights]] = {
+_BY_ACTOR: Final[Mapping[str, Weights]] = {
     "player": {"role_constraints": 150, "implementation_modes": 100},
     "coach": {"role_constraints": 120, "quality_gate_configs": 150},
 }
-LATER_TURN: Final[Weights] = {"turn_states": 175, "similar_outcomes": 80, "feature_context": 80}
-AUTOBUILD_REFINEMENT: Final[Weights] = {"turn_states": 200, "warnings": 150, "similar_outcomes": 80}
-THRESHOLDS: Final[Mapping[str, Mapping[str, int]]] = {
+_LATER_TURN: Final[Weights] = {"turn_states": 175, "similar_outcomes": 80, "feature_context": 80}
+_AUTOBUILD_REFINEMENT: Final[Weights] = {
+    "turn_states": 200,
+    "warnings": 150,
+    "similar_outcomes": 80,
+}
+_THRESHOLDS: Final[Mapping[str, Mapping[str, int]]] = {
     "": {"autobuild": 500, "first": 500, "refinement": 550, "standard": 600},
     "strict": {"autobuild": 600, "first": 600, "refinement": 650, "standard": 700},
     "relaxed": {"autobuild": 350, "first": 350, "refinement": 400, "standard": 450},
@@ -96,7 +100,7 @@ THRESHOLDS: Final[Mapping[str, Mapping[str, int]]] = {
 """Preset → sort of task → the least relevance of an item, in thousandths; the first sort that a
 task is of counts.
 """
-ACCEPTABLE: Final = 0.7
+_ACCEPTABLE: Final = 0.7
 """The least share of items above the threshold for which a retrieval counts as acceptable."""
 _CATEGORY: Final = {
     "file": "relevant_patterns",
@@ -130,7 +134,7 @@ class Traits:
     tech_stack: str = "python"
     task_type: str = "implementation"
     current_phase: str = "load"
-    complexity: int = DEFAULT_COMPLEXITY
+    complexity: int = _DEFAULT_COMPLEXITY
     is_first_of_type: bool = False
     similar_task_count: int = 0
     feature_id: str = ""
@@ -159,8 +163,8 @@ class Traits:
 def budget_tokens(traits: Traits) -> tuple[int, list[tuple[str, int]]]:
     """Return (tokens, the adjustments that made them: reason and percent, in order)."""
     total = next(
-        (tokens for most, tokens in BASE_TOKENS if 1 <= traits.complexity <= most),
-        BASE_TOKENS[1][1],
+        (tokens for most, tokens in _BASE_TOKENS if 1 <= traits.complexity <= most),
+        _BASE_TOKENS[1][1],
     )
     if traits.similar_task_count < _FEW_SIMILAR:
         novel = ("fewer than 3 similar tasks", 15)
@@ -181,21 +185,21 @@ def budget_tokens(traits: Traits) -> tuple[int, list[tuple[str, int]]]:
 def weights_of(traits: Traits) -> dict[str, int]:
     """Return the share of every category; 0 for those that only automated work has."""
     if traits.is_autobuild:
-        weights = {**AUTOBUILD, **BY_ACTOR.get(traits.current_actor, {})}
+        weights = {**_AUTOBUILD, **_BY_ACTOR.get(traits.current_actor, {})}
         if traits.turn_number > 1:
-            weights |= LATER_TURN
+            weights |= _LATER_TURN
         if traits.is_refinement:
-            weights |= AUTOBUILD_REFINEMENT
+            weights |= _AUTOBUILD_REFINEMENT
     else:
         weights = {
-            **STANDARD,
-            **BY_TYPE.get(traits.task_type, {}),
-            **BY_PHASE.get(traits.current_phase, {}),
+            **_STANDARD,
+            **_BY_TYPE.get(traits.task_type, {}),
+            **_BY_PHASE.get(traits.current_phase, {}),
         }
         if traits.is_first_of_type:
-            weights |= FIRST_OF_TYPE
+            weights |= _FIRST_OF_TYPE
         if traits.is_refinement:
-            weights |= REFINEMENT
+            weights |= _REFINEMENT
     return {name: weights.get(name, 0) for name in BUDGET_CATEGORIES}
 
 
@@ -203,8 +207,8 @@ def read_threshold(text: str, traits: Traits) -> int:
     """Return the relevance threshold in thousandths. UsageProblem for what is no preset and not
     from 0 to 1.
     """
-    if text in THRESHOLDS:
-        return THRESHOLDS[text][traits.sort]
+    if text in _THRESHOLDS:
+        return _THRESHOLDS[text][traits.sort]
     try:
         value = float(text)
     except ValueError:
@@ -267,14 +271,14 @@ class Quota:
 
 def plan_quota(ws: Workspace, request: Request, text: str) -> Quota:
     """Return the divided budget for a request. UsageProblem for options that name nothing known."""
-    traits = read_traits(ws, request, text)
+    traits = _read_traits(ws, request, text)
     tokens, adjustments = budget_tokens(traits)
     categories = {kind.name: kind.budget_category for kind in ws.kinds.values()}
     threshold = read_threshold(request.threshold, traits)
     return Quota(traits, tokens, adjustments, weights_of(traits), threshold, categories)
 
 
-def read_traits(ws: Workspace, request: Request, text: str) -> Traits:
+def _read_traits(ws: Workspace, request: Request, text: str) -> Traits:
     """Return the traits of a task, from the request, its text, and how similar tasks ended."""
     words = text.split()
     first = _FIRST_WORDS.get(words[0].lower().strip(":,."), TYPES[0]) if words else TYPES[0]
@@ -284,7 +288,7 @@ def read_traits(ws: Workspace, request: Request, text: str) -> Traits:
         description=one_line(text),
         task_type=TYPE_ALIASES.get(request.type, request.type) or first,
         current_phase=request.phase or "load",
-        complexity=request.complexity or DEFAULT_COMPLEXITY,
+        complexity=request.complexity or _DEFAULT_COMPLEXITY,
         feature_id=feature[0] if feature else "",
         is_refinement=request.attempt > 0,
         refinement_attempt=request.attempt,
@@ -323,7 +327,7 @@ def _with_history(ws: Workspace, traits: Traits, text: str) -> Traits:
         ws, search_records(ws, words_of(text), RecordFilter(("outcome",)), _MOST_OUTCOMES)
     )
     asked = set(text_terms(text))
-    near = [outcome for outcome in outcomes if _similarity(asked, outcome) > SIMILARITY_THRESHOLD]
+    near = [outcome for outcome in outcomes if _similarity(asked, outcome) > _SIMILARITY_THRESHOLD]
     cycles = [
         outcome.number("review_cycles") + 1 for outcome in near if "review_cycles" in outcome.values
     ]
@@ -439,5 +443,5 @@ def metrics(measured: Sequence[Measured], used: int, total: int) -> dict[str, An
         "category_coverage": coverage,
         "budget_utilization": round(used / total, 4),
         "relevance_rate": round(rate, 4),
-        "acceptable": rate >= ACCEPTABLE,
+        "acceptable": rate >= _ACCEPTABLE,
     }

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
-FILE_WEIGHTS: Final[Mapping[str, float]] = {
+_FILE_WEIGHTS: Final[Mapping[str, float]] = {
     "sym5": 1.5,
     "symmax": 1.7,
     "path": 1.15,
@@ -270,7 +270,7 @@ def rank_code(ws: Workspace, task: str, signals: Signals = _NO_SIGNALS) -> CodeR
     trouble: EnvironmentProblem | None = None
     try:
         refresh_graph(ws)
-        update_history(ws)
+        _update_history(ws)
     except EnvironmentProblem as problem:  # an older graph is better than none
         trouble = problem
     with ws.store.reading("graph") as db:
@@ -435,7 +435,7 @@ def _reasons(parts: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_WORDS[name] for name in best if name in _WORDS))[:3]
 
 
-def update_history(ws: Workspace) -> None:
+def _update_history(ws: Workspace) -> None:
     """Bring the index of past commits up to HEAD; write nothing if it is."""
     from kl_hooks.git.commits import ancestors, touched_files
     from kl_hooks.git.repository import head
@@ -734,7 +734,7 @@ class _Scores:
             *(_of_maximum(signals[name]) for name in ("sym5", "past commits", "messages"))
         )
         parts: dict[str, dict[str, float]] = {}
-        for name, weight in FILE_WEIGHTS.items():
+        for name, weight in _FILE_WEIGHTS.items():
             for path, value in _of_maximum(signals[name]).items():
                 if value > 0:
                     parts.setdefault(path, {})[name] = weight * value

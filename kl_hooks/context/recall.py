@@ -97,7 +97,7 @@ def update_recall(ws: Workspace) -> int:
     new_comparisons: list[Comparison] = []
     events: list[Event] = []
     for sha, parents, packages in unread:
-        touched = touched_by(ws.repo, sha, parents) if contained.keys() & set(packages) else None
+        touched = _touched_by(ws.repo, sha, parents) if contained.keys() & set(packages) else None
         for package in packages:
             items = contained.get(package)
             if items is None or touched is None:
@@ -106,7 +106,7 @@ def update_recall(ws: Workspace) -> int:
             new_comparisons.append(compare(sha, package, now, touched, items))
             body = {"result": "positive", "package": package, "commit": sha}
             about = {
-                row[1] for row in items if row[0] in ws.kinds and is_about(row[2], touched.files)
+                row[1] for row in items if row[0] in ws.kinds and _is_about(row[2], touched.files)
             }
             # an amended or rebased commit is the same work: it counts once
             events += [
@@ -161,7 +161,7 @@ def _unread(db: Database) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...
             yield sha, tuple(parents.split()), packages
 
 
-def touched_by(repo: Repository, sha: str, parents: Sequence[str]) -> Touched | None:
+def _touched_by(repo: Repository, sha: str, parents: Sequence[str]) -> Touched | None:
     """Return what a commit changed; None of a merge, of a first commit, and of one that git does
     not have any more.
     """
@@ -214,7 +214,7 @@ def compare(
     )
     sources: dict[str, tuple[int, int, set[str]]] = {}
     for _, _, paths, brought in items:
-        used = is_about(paths, touched.files)
+        used = _is_about(paths, touched.files)
         for name in brought:
             number, before, files = sources.get(name, (0, 0, set()))
             sources[name] = number + 1, before + used, files | touched.files.intersection(paths)
@@ -236,7 +236,7 @@ def compare(
     )
 
 
-def is_about(paths: Sequence[str], files: Collection[str]) -> bool:
+def _is_about(paths: Sequence[str], files: Collection[str]) -> bool:
     """Return True where one of the files is among these files and folders, or in one of them."""
     folders = tuple(f"{path.rstrip('/')}/" for path in paths)
     return any(file in paths or file.startswith(folders) for file in files)

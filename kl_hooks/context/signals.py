@@ -35,8 +35,8 @@ _FILE_ENDINGS: Final = _words("""
 """What may follow the last dot of a word for it to be a file even without a folder before it."""
 
 
-MOST_KEYWORDS: Final = 15
-MOST_OTHERS: Final = 10
+_MOST_KEYWORDS: Final = 15
+_MOST_OTHERS: Final = 10
 MOST_TEXT: Final = 50_000
 """Characters of a task that are read: a pasted log must not cost seconds."""
 
@@ -55,7 +55,7 @@ _FRAME: Final = re.compile(
 _TEST: Final = re.compile(
     r"(?<![^\s\"'`(])([\w./-]{1,300}\.py(?:::\w{1,200}){1,5}(?:\[[^\]\n]{0,200}\])?)"
 )
-MOST_FRAMES: Final = 50
+_MOST_FRAMES: Final = 50
 
 # pytest's report, as `_pytest/terminal.py` prints it in any of its styles of tracebacks
 _REPORT: Final = re.compile(
@@ -100,12 +100,12 @@ def read_signals(text: str, known_names: Collection[str] = ()) -> Signals:
     tokens = list(_tokens(without_report(text), known_names))
     words = [value.lower() for sort, value in tokens if sort == "word"]
     return Signals(
-        keywords=_first(MOST_KEYWORDS, (w for w in words if len(w) > 2 and w not in _STOP_WORDS)),
-        symbols=_first(MOST_OTHERS, (value for sort, value in tokens if sort == "name")),
-        failures=_first(MOST_OTHERS, _failures(tokens)),
-        paths=_first(MOST_OTHERS, (value for sort, value in tokens if sort == "path")),
+        keywords=_first(_MOST_KEYWORDS, (w for w in words if len(w) > 2 and w not in _STOP_WORDS)),
+        symbols=_first(_MOST_OTHERS, (value for sort, value in tokens if sort == "name")),
+        failures=_first(_MOST_OTHERS, _failures(tokens)),
+        paths=_first(_MOST_OTHERS, (value for sort, value in tokens if sort == "path")),
         frames=_frames(text),
-        tests=_first(MOST_OTHERS, (match[1] for match in _TEST.finditer(text[:MOST_TEXT]))),
+        tests=_first(_MOST_OTHERS, (match[1] for match in _TEST.finditer(text[:MOST_TEXT]))),
     )
 
 
@@ -168,7 +168,7 @@ def _frames(text: str) -> tuple[tuple[str, int], ...]:
                 ((frame[1] or frame[3]).replace("\\", "/"), int(frame[2] or frame[4]))
                 for frame in _FRAME.finditer(part)
             ]
-    return tuple(frames[-MOST_FRAMES:])
+    return tuple(frames[-_MOST_FRAMES:])
 
 
 def _first(most: int, values: Iterator[str]) -> tuple[str, ...]:

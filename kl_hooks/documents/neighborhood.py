@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 MENTIONS: Final = "mentions"
 PART_OF: Final = "is part of"
-FOLLOWS: Final = "follows"
+_FOLLOWS: Final = "follows"
 BY_NAME: Final = "name"
 """How mentions are found: a text names it."""
-_STRENGTHS: Final = {MENTIONS: 1.0, FOLLOWS: 0.4, PART_OF: 0.3, "defines": 0.4, "imports": 0.2}
+_STRENGTHS: Final = {MENTIONS: 1.0, _FOLLOWS: 0.4, PART_OF: 0.3, "defines": 0.4, "imports": 0.2}
 """How strongly a relation links its ends; every other one does fully."""
 _HUB: Final = 60
 """Files with a link from or to a node from which it is not followed: what everything uses relates
@@ -111,7 +111,7 @@ class Community:
         relations.
         """
         first, *others = [names(member) for member in self.members[: _SHOWN_NAMES + 1]]
-        kinds = Counter(kind_of_node(member) for member in self.members)
+        kinds = Counter(_kind_of_node(member) for member in self.members)
         there = ", ".join(counted(number, kind) for kind, number in kinds.most_common())
         top = ", ".join(
             f"{name} {number}" for name, number in [*self.relations.items()][:_SHOWN_RELATIONS]
@@ -119,7 +119,7 @@ class Community:
         return f"{first} ({there}; {top}): {', '.join(others)}"
 
 
-def kind_of_node(node: str) -> str:
+def _kind_of_node(node: str) -> str:
     """The kind of a node: `passage`, `file`, `record`, `term`, or that of its symbol."""
     if _PASSAGE.fullmatch(node):
         return "passage"
@@ -215,7 +215,7 @@ class Scope(NamedTuple):
         values: dict[str, Chunk | Record | Symbol | None] = {
             node: chunks[number] for node, number in numbers.items() if number in chunks
         }
-        kinds = {node: kind_of_node(node) for node in nodes}
+        kinds = {node: _kind_of_node(node) for node in nodes}
         ids = {node.removeprefix("adr:"): node for node, kind in kinds.items() if kind == "record"}
         live, _ = filter_live(self.ws, get_records(self.ws, sorted(ids)), RecordFilter())
         values |= {
@@ -435,7 +435,7 @@ class _Reader:
                 if other is not None and other.heading[:1] == passage.heading[:1]:
                     first, last = sorted((passage, other), key=lambda neighbor: neighbor.place)
                     links_by_node[passage.node].append(
-                        Link(last.node, FOLLOWS, first.node, passage.document, last.first)
+                        Link(last.node, _FOLLOWS, first.node, passage.document, last.first)
                     )
         return links_by_node
 

@@ -815,7 +815,7 @@ def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str
         title = " › ".join(dict.fromkeys((value.title, *value.heading)))
         path, snippet = (
             value.document if value.is_file else "",
-            snippet_of(value.text, words, value.first_line),
+            _snippet_of(value.text, words, value.first_line),
         )
         return Result(
             "document",
@@ -832,7 +832,7 @@ def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str
         )
     if isinstance(value, Symbol):
         text = "\n".join(filter(None, (value.signature, value.doc)))
-        snippet = snippet_of(text, words, value.line)
+        snippet = _snippet_of(text, words, value.line)
         return Result(
             "code",
             value.id,
@@ -852,7 +852,7 @@ def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str
         1 if value.path else 0,
         0,
         value.title,
-        snippet_of(value.prose, words, 0),
+        _snippet_of(value.prose, words, 0),
         score,
         parts,
         author_marks,
@@ -860,7 +860,7 @@ def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str
     )
 
 
-def snippet_of(text: str, words: Collection[str], first_line: int) -> Snippet:
+def _snippet_of(text: str, words: Collection[str], first_line: int) -> Snippet:
     """The lines with the most different terms (as of `search_terms`) of a query, and what follows
     as far as it fits.
     """

@@ -49,7 +49,7 @@ from kl_hooks.workspace import Workspace, require_setup
 if TYPE_CHECKING:
     from kl_hooks.evidence.flaky import FlakyPasses
 
-RECENT_RECEIPTS: Final = 50
+_RECENT_RECEIPTS: Final = 50
 """Receipts that are searched for subjects that were not observed on today's tree."""
 SENTENCES: Final = {
     "TestResult": "Test passes: {}",
@@ -78,7 +78,7 @@ def claims_about(ws: Workspace, db: Database, about: Collection[str] | None = No
     trees = worktree_state(ws.repo).trees
     # a dictionary, since a receipt of today's tree is often one of the newest too
     here = [*entries_of_tree(db, trees), *entries_of_tree(db, trees, notes=True)]
-    entries = {entry.seq: entry for entry in [*here, *recent(db, RECENT_RECEIPTS)]}
+    entries = {entry.seq: entry for entry in [*here, *recent(db, _RECENT_RECEIPTS)]}
     judged = with_origins(partial(foreign_evidence, ws), db, list(entries.values()))
     entries = {entry.seq: entry for entry in judged if not entry.origin.startswith(NOTES)}
     derived = current_claims(

@@ -20,7 +20,7 @@ from kl_hooks.workspace import Workspace
 if TYPE_CHECKING:
     from kl_hooks.git.commits import Commit
 
-FIRST_READ: Final = 2000
+_FIRST_READ: Final = 2000
 """Commits that are read the first time, newest first; older ones matter little for today's code."""
 CURSOR: Final = "commits"
 _CHECKED: Final = 100
@@ -88,7 +88,7 @@ def unlogged_commits(
     from kl_hooks.git.commits import commits_since
     from kl_hooks.store.redaction import redact
 
-    commits = commits_since(ws.repo, [last] if last else [], FIRST_READ)
+    commits = commits_since(ws.repo, [last] if last else [], _FIRST_READ)
     branch = head(ws.repo)[1]
     return NewCommits(
         sha,

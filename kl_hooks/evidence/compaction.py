@@ -155,7 +155,7 @@ def expired_claims(claims: Iterable[Claim], numbers: Lifecycle, now: int) -> lis
     return changes
 
 
-def inspect_claims(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
+def _inspect_claims(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Asserted claims to archive: expired, or older than `max_provenance_age_days`."""
     with ws.store.reading() as db:
         if not db:
@@ -163,7 +163,7 @@ def inspect_claims(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
         return expired_claims(asserted_claims(db, now), numbers, now)
 
 
-def archive_claims(ws: Workspace, changes: Sequence[Change], now: int) -> None:
+def _archive_claims(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Move them to their archive, all or none."""
     columns = "text, about, author, made_at, expires"
     with ws.store.writing(what="upkeep") as db, db.transaction():
@@ -185,7 +185,7 @@ def inspect_spool(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
 
 
 POLICIES: Final = (
-    Policy(_CLAIMS, "Expired claims are moved to their archive.", inspect_claims, archive_claims),
+    Policy(_CLAIMS, "Expired claims are moved to their archive.", _inspect_claims, _archive_claims),
     Policy(
         _SPOOL, "Captures that kl can't read are listed for a person to inspect.", inspect_spool
     ),

@@ -38,17 +38,17 @@ from kl_hooks.store.store import steps_taken
 if TYPE_CHECKING:
     from kl_hooks.evidence.distributions import Uses
 
-SUFFIX: Final = ".executed"
+_SUFFIX: Final = ".executed"
 """Of the file that a run leaves beside its spool file."""
 PHASES: Final = ("setup", "call", "teardown")
 COVERAGE: Final = "coverage"
 """The recorder of runs that were imported from coverage data: which tests executed a symbol is
 *assumed*.
 """
-MONITORING: Final = "sys.monitoring"
-PROFILE: Final = "sys.setprofile"
+_MONITORING: Final = "sys.monitoring"
+_PROFILE: Final = "sys.setprofile"
 """What earlier versions of kl recorded by before CPython 3.12: the receipts still have it."""
-_IN_PROCESS: Final = frozenset({MONITORING, PROFILE})
+_IN_PROCESS: Final = frozenset({_MONITORING, _PROFILE})
 """Recorders in the process of the tests: audit events show them the files that are opened."""
 EXECUTED_SCHEMA: Final = "kl.executed/1"
 _MAX_FILE: Final = 64 * 1024 * 1024
@@ -73,7 +73,7 @@ class SymbolHash(NamedTuple):
     """16 hexadecimal digits, of `code.scanner`."""
 
 
-Masks = tuple[int, int, int]
+_Masks = tuple[int, int, int]
 """What ran first in setup, in call, in teardown: bit n is the symbol at place n of the test file's
 symbols.
 """
@@ -86,7 +86,7 @@ class TestFile:
     __test__ = False  # no test class, whatever its name
     symbols: tuple[int, ...]
     """Indexes into the symbols of the run."""
-    masks: Mapping[str, Masks]
+    masks: Mapping[str, _Masks]
     """Node ID → its sets."""
 
     @classmethod
@@ -166,7 +166,7 @@ class Executed:
 
     run: str
     recorder: str
-    """`MONITORING`, `PROFILE`, `COVERAGE`."""
+    """`_MONITORING`, `_PROFILE`, `COVERAGE`."""
     symbols: tuple[SymbolHash, ...]
     tests: TestSets
     modules: Mapping[str, frozenset[int]]
@@ -338,7 +338,7 @@ def write_executed(folder: Path, executed: Executed) -> str:
     content. OSError.
     """
     text = canonical(executed_to_dict(executed))
-    write_atomic(folder / f"{executed.run}{SUFFIX}", zlib.compress(text, 6), 0o600)
+    write_atomic(folder / f"{executed.run}{_SUFFIX}", zlib.compress(text, 6), 0o600)
     return sha256(text).hexdigest()
 
 
@@ -403,7 +403,7 @@ def read_executed(path: Path, digest: str) -> Executed:
     if sha256(text).hexdigest() != digest:
         raise ValueError("it is not what the receipt of the run vouches for")
     executed = executed_from_dict(_decoded(text))
-    if executed.run != path.name.removesuffix(SUFFIX):
+    if executed.run != path.name.removesuffix(_SUFFIX):
         raise ValueError("it is of another run")
     return executed
 
@@ -504,7 +504,7 @@ def _test_file(path: str, plain: Any, number: int) -> TestFile:
     return test_file
 
 
-def _masks(values: Sequence[Any]) -> Masks:
+def _masks(values: Sequence[Any]) -> _Masks:
     setup, call, teardown = (int(_text(one), 16) for one in values)
     if min(setup, call, teardown) < 0:
         raise IndexError
@@ -529,9 +529,9 @@ def pending_executed(places: Iterable[SpoolPlace], now: int) -> list[PendingFile
     for place in places:
         with suppress(OSError), os.scandir(place.folder) as entries:
             for entry in entries:
-                if not entry.name.endswith(SUFFIX) or entry.name.startswith("."):
+                if not entry.name.endswith(_SUFFIX) or entry.name.startswith("."):
                     continue
-                path, run = place.folder / entry.name, entry.name.removesuffix(SUFFIX)
+                path, run = place.folder / entry.name, entry.name.removesuffix(_SUFFIX)
                 if not place.believes(path):
                     continue
                 age = now / 1_000_000 - entry.stat(follow_symlinks=False).st_mtime
@@ -760,7 +760,7 @@ def runtime_imports(db: Database, runs: int) -> dict[tuple[str, str], str]:
     return run_of_import
 
 
-def is_recorded(db: Database) -> bool:
+def _is_recorded(db: Database) -> bool:
     """Whether this store has the tables: one that can't be written may be of an older kl."""
     return steps_taken(db).get("executed", 0) > 0
 
@@ -769,7 +769,7 @@ def runs_with_symbols(db: Database, limit: int) -> list[str]:
     """The runs of which executed symbols are stored, newest first; imported coverage data after
     what was recorded.
     """
-    if not is_recorded(db):
+    if not _is_recorded(db):
         return []
     sql = (
         "SELECT e.run FROM executed_run e JOIN receipt r ON r.run = e.run"
@@ -780,7 +780,7 @@ def runs_with_symbols(db: Database, limit: int) -> list[str]:
 
 def executed_of_run(db: Database, run: str) -> Executed | None:
     """What the tests of a run executed; None where nothing is stored of it."""
-    if is_recorded(db):
+    if _is_recorded(db):
         row = db.row("SELECT recorder, part FROM executed_run WHERE run = ?", (run,))
     else:
         row = None
@@ -861,7 +861,7 @@ def tests_of_symbols(
     these runs.
     """
     tests_by_symbol: dict[str, dict[str, Execution]] = {}
-    if not is_recorded(db) or not ids:
+    if not _is_recorded(db) or not ids:
         return tests_by_symbol
     symbols = {number: symbol for symbol, number in _numbers(db, ids).items()}
     numbers = sorted(symbols)
@@ -911,7 +911,7 @@ def forget_runs(db: Database) -> None:
     """Remove the symbols of runs whose receipts were all compacted or removed, and parts that no
     run has any more.
     """
-    if not is_recorded(db):
+    if not _is_recorded(db):
         return
     db.execute(
         "DELETE FROM executed_run WHERE run NOT IN (SELECT run FROM receipt WHERE folded IS NULL)"
@@ -927,7 +927,7 @@ def altered_parts(db: Database) -> list[str]:
     """What somebody edited of the executed symbols, a sentence each: for the audit of the store."""
     problems = []
     for number, key, body in (
-        db.rows("SELECT id, digest, body FROM executed_part") if is_recorded(db) else ()
+        db.rows("SELECT id, digest, body FROM executed_part") if _is_recorded(db) else ()
     ):
         try:
             same = sha256(_unpacked(body)).digest() == key

@@ -31,7 +31,7 @@ from kl_hooks.store.files import write_atomic
 from kl_hooks.store.state import user_state_directory
 from kl_hooks.workspace import Workspace
 
-MOST_BREAKS: Final = 20
+_MOST_BREAKS: Final = 20
 Mark = dict[str, Any]
 """`seq`, `chain`, and where known `at` (ISO 8601) and `breaks`."""
 
@@ -177,7 +177,7 @@ def _breaks_to_remember(
     # it was noticed
     return list({(loss["had"], loss["had_chain"]): loss for loss in reversed(losses)}.values())[
         ::-1
-    ][-MOST_BREAKS:]
+    ][-_MOST_BREAKS:]
 
 
 def _broken_now(

@@ -139,7 +139,7 @@ def receipt_from_records(records: Sequence[Any]) -> Receipt | None:
     Without an end record the run is incomplete: its result is `killed`, and the test that was
     running is an error.
     """
-    if not records or schema_of_records(records) != SPOOL_SCHEMA:
+    if not records or _schema_of_records(records) != SPOOL_SCHEMA:
         return None
     opening, end = records[0], next((r for r in reversed(records) if _is(r, "end")), None)
     tests, lines = _tests(records, end is None)
@@ -189,7 +189,7 @@ def receipt_from_records(records: Sequence[Any]) -> Receipt | None:
     return receipt
 
 
-def schema_of_records(records: Sequence[Any]) -> str | None:
+def _schema_of_records(records: Sequence[Any]) -> str | None:
     """The schema that the opening record names; None where the first record is none."""
     named = records[0].get("schema") if records and _is(records[0], "open") else None
     if isinstance(named, str):
@@ -286,7 +286,7 @@ def pending_captures(places: Iterable[SpoolPlace], now: int) -> tuple[list[Pendi
         except OSError:
             waiting += 1
             continue
-        schema = schema_of_records(spool.records)
+        schema = _schema_of_records(spool.records)
         if spool.busy or (schema and schema != SPOOL_SCHEMA):
             waiting += 1
             continue
@@ -358,7 +358,7 @@ def _capture(path: Path, key: bytes) -> tuple[Receipt | None, str]:
         return None, ""
     except OSError as problem:
         return None, f"can't be read ({problem.strerror})"
-    schema = schema_of_records(spool.records)
+    schema = _schema_of_records(spool.records)
     if spool.busy or not (spool.records or spool.bad):
         return None, ""
     if schema and schema != SPOOL_SCHEMA:

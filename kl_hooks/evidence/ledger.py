@@ -45,7 +45,7 @@ UNREADABLE: Final = (
     zlib.error,
 )
 """What reading a row that was edited may raise."""
-LIMITING_KEYS: Final = (
+_LIMITING_KEYS: Final = (
     "keyword",
     "markers",
     "lf",
@@ -389,7 +389,7 @@ def selection_limits(selection: Mapping[str, Any]) -> dict[str, Any]:
     seen.
     """
     omitted = selection.get("left_out")
-    limits = {key: selection[key] for key in LIMITING_KEYS if selection.get(key)}
+    limits = {key: selection[key] for key in _LIMITING_KEYS if selection.get(key)}
     return limits | (
         {"left_out": omitted} if isinstance(omitted, Mapping) and omitted.get("files") else {}
     )
@@ -552,7 +552,7 @@ def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:
             if test_list is not None and test_list not in lists:
                 lists[test_list] = test_names(db, test_list)
             names = lists.get(test_list, [])
-            codes = unpack_codes(outcomes, len(names)) if names else b""
+            codes = _unpack_codes(outcomes, len(names)) if names else b""
             bodies = db.rows(
                 "SELECT body FROM evidence WHERE receipt = ? ORDER BY position", (seq,)
             )
@@ -596,7 +596,7 @@ def results_of(
                     [(at, ids[key]) for at, key in enumerate(interned) if key in ids],
                 )
             number, wanted = places.get(test_list, (0, []))
-            codes = unpack_codes(outcomes, number) if wanted else b""
+            codes = _unpack_codes(outcomes, number) if wanted else b""
             bodies = (
                 db.rows("SELECT body FROM evidence WHERE receipt = ? ORDER BY position", (seq,))
                 if wanted
@@ -726,7 +726,7 @@ def unpack_outcomes(blob: bytes, count: int) -> list[tuple[str, int]]:
     ]
 
 
-def unpack_codes(blob: bytes, count: int) -> bytes:
+def _unpack_codes(blob: bytes, count: int) -> bytes:
     """The outcomes alone: for each test its place in `TEST_OUTCOMES`. ValueError or zlib.error as
     above.
     """

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 PART: Final = "reads"
 """The sort of the part of a test file, …"""
-OTHER_PART: Final = "other reads"
+_OTHER_PART: Final = "other reads"
 """… and of what is read by others than tests; every run that recorded reads has one."""
 
 
@@ -39,7 +39,7 @@ class Read(NamedTuple):
     """
 
 
-ReadsBy = Mapping[str, frozenset[Read]]
+_ReadsBy = Mapping[str, frozenset[Read]]
 
 
 class Reads(NamedTuple):
@@ -96,7 +96,7 @@ class Reads(NamedTuple):
         plain = self.to_dict()
         for path, rows in plain["tests"].items():
             yield [PART, path, *rows]
-        yield [OTHER_PART, plain["modules"], plain["values"]]
+        yield [_OTHER_PART, plain["modules"], plain["values"]]
 
     @classmethod
     def from_parts(cls, parts: Iterable[Sequence[Any]]) -> Reads | None:
@@ -106,21 +106,21 @@ class Reads(NamedTuple):
         for sort, *content in parts:
             if sort == PART:
                 tests[content[0]] = content[1:]
-            elif sort == OTHER_PART:
+            elif sort == _OTHER_PART:
                 others = content
         if others is None:
             return None
         return cls.from_dict({"tests": tests, "modules": others[0], "values": others[1]})
 
 
-def _rows(sets: ReadsBy) -> tuple[list[list[str]], list[list[str]]]:
+def _rows(sets: _ReadsBy) -> tuple[list[list[str]], list[list[str]]]:
     keys = sorted(frozenset().union(*sets.values()))
     bit = {key: 1 << place for place, key in enumerate(keys)}
     masks = [[nodeid, f"{sum(bit[key] for key in sets[nodeid]):x}"] for nodeid in sorted(sets)]
     return [list(key) for key in keys], masks
 
 
-def _plain(sets: ReadsBy) -> dict[str, list[list[str]]]:
+def _plain(sets: _ReadsBy) -> dict[str, list[list[str]]]:
     return {name: [list(key) for key in sorted(sets[name])] for name in sorted(sets) if sets[name]}
 
 

@@ -28,7 +28,7 @@ from kl_hooks.records.seeding import SYSTEM_SOURCE, Seed
 from kl_hooks.shipped import shipped
 from kl_hooks.store.files import read_small
 
-MAX_DOCUMENT_BYTES: Final = 1024 * 1024
+_MAX_DOCUMENT_BYTES: Final = 1024 * 1024
 MAX_SECTION_LENGTH: Final = 4_000
 """Characters of a section that are seeded."""
 _MAX_SECTIONS: Final = 20
@@ -191,12 +191,12 @@ def _project_id_of(root: Path) -> str:
 
 def _text(root: Path, name: str, remarks: list[str]) -> str | None:
     try:
-        data = read_small(root / name, within=root, most=MAX_DOCUMENT_BYTES)
+        data = read_small(root / name, within=root, most=_MAX_DOCUMENT_BYTES)
     except UsageProblem as problem:
         remarks.append(str(problem))
         return None
-    if data is not None and len(data) > MAX_DOCUMENT_BYTES:
-        remarks.append(f"{name}: longer than {MAX_DOCUMENT_BYTES} bytes; omitted.")
+    if data is not None and len(data) > _MAX_DOCUMENT_BYTES:
+        remarks.append(f"{name}: longer than {_MAX_DOCUMENT_BYTES} bytes; omitted.")
         return None
     # a byte order mark, as editors on Windows write it, would hide the first heading
     if data is None:
@@ -267,7 +267,7 @@ def type_of_file(name: str, file: Path) -> str:
     """Return the type of a document that a person gives, as `document_type`. `name`: its path from
     the root.
     """
-    data = read_small(file, most=MAX_DOCUMENT_BYTES) or b""
+    data = read_small(file, most=_MAX_DOCUMENT_BYTES) or b""
     return document_type(name, data.decode("utf-8-sig", "replace"))
 
 
@@ -275,22 +275,24 @@ def seeds_of_file(root: Path, name: str, file: Path, sort: str) -> tuple[list[Se
     """Return (the seeds in a document that a person gives, why there are none). UsageProblem: there
     is no such file.
     """
-    data = read_small(file, most=MAX_DOCUMENT_BYTES)
+    data = read_small(file, most=_MAX_DOCUMENT_BYTES)
     if data is None:
         raise UsageProblem("there is no such file.", place=str(file))
-    if len(data) > MAX_DOCUMENT_BYTES:
-        return [], f"{name}: longer than {MAX_DOCUMENT_BYTES} bytes; omitted."
+    if len(data) > _MAX_DOCUMENT_BYTES:
+        return [], f"{name}: longer than {_MAX_DOCUMENT_BYTES} bytes; omitted."
     if not sort:
         return (
             [],
             f"{name}: unknown type of document; omitted. Give --type, or link to it from a record.",
         )
-    seeds = seeds_of_document(_project_id_of(root), name, data.decode("utf-8-sig", "replace"), sort)
+    seeds = _seeds_of_document(
+        _project_id_of(root), name, data.decode("utf-8-sig", "replace"), sort
+    )
     missing = ": no id such as FEAT-AUTH-12." if sort == "feature-spec" else "."
     return seeds, "" if seeds else f"{name}: holds nothing of a {sort}{missing}"
 
 
-def seeds_of_document(project: str, path: str, text: str, sort: str) -> list[Seed]:
+def _seeds_of_document(project: str, path: str, text: str, sort: str) -> list[Seed]:
     """Return the seeds in a document of this sort, as `document_type` names them;
     `project-overview` is a README.
     """

@@ -36,7 +36,7 @@ def half_life(days: float, half: float) -> float:
     return float(0.5 ** (days / half))
 
 
-def fading(days: float) -> float:
+def _fading(days: float) -> float:
     """Return what is left of 1 after `days`, at 1 % less for each."""
     return math.exp(-0.01 * days)
 
@@ -81,7 +81,7 @@ def relevance(importance: float, confidence: float, accessed: int, now: int) -> 
     """Return importance × confidence, less with each day since the last access (0: never accessed,
     no decay).
     """
-    left = fading(age_in_days(now, accessed)) if accessed else 1.0
+    left = _fading(age_in_days(now, accessed)) if accessed else 1.0
     return importance * confidence * left
 
 
@@ -120,7 +120,7 @@ def quality(structure: float, uses: int, rating: float | None, days: float) -> f
     """
     used = min(math.log10(uses + 1) / 3, 1.0)
     rated = 0.0 if rating is None else (min(max(rating, 1.0), 5.0) - 1) / 4
-    recent = max(fading(max(days, 0.0)), 0.2)
+    recent = max(_fading(max(days, 0.0)), 0.2)
     return 0.30 * structure + 0.25 * used + 0.25 * rated + 0.20 * recent
 
 

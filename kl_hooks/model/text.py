@@ -10,15 +10,15 @@ from typing import Any, Final
 # hide text.
 # An emoji may be followed by one variation selector and joined to the next emoji (Unicode TR51, ED-9a
 # and ED-16): there they are part of what a person sees. A second selector shows nothing, and hides a byte.
-EMOJI: Final = (
+_EMOJI: Final = (
     "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 )
 """What is, or may become, an emoji: the inside of a character class."""
-EMOJI_JOIN: Final = rf"(?:(?<=[{EMOJI}])|(?<=[{EMOJI}]\ufe0f))\u200d(?=[{EMOJI}])"
+EMOJI_JOIN: Final = rf"(?:(?<=[{_EMOJI}])|(?<=[{_EMOJI}]\ufe0f))\u200d(?=[{_EMOJI}])"
 _UNSAFE: Final = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0d\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
-    rf"|(?<![{EMOJI}0-9#*])[\ufe0e\ufe0f]"
+    rf"|(?<![{_EMOJI}0-9#*])[\ufe0e\ufe0f]"
     rf"|(?!{EMOJI_JOIN})\u200d"
 )
 

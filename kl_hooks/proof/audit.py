@@ -44,7 +44,7 @@ _CHANGED: Final = 20
 _DECIDED: Final = frozenset(("passed", *REFUTES))
 COUNTED: Final = "counted"
 FLAKY: Final = "flaky"
-UNCONFIRMED: Final = "not run again"
+_UNCONFIRMED: Final = "not run again"
 
 
 # the sample
@@ -118,14 +118,14 @@ class Disagreement:
 
     @property
     def state(self) -> str:
-        """`COUNTED`; `FLAKY`: it passed on the same content; `UNCONFIRMED`: it failed in a run of a
+        """`COUNTED`; `FLAKY`: it passed on the same content; `_UNCONFIRMED`: it failed in a run of a
         few tests alone.
         """
         if any(outcome.startswith("passed") for outcome in self.again):
             return FLAKY
         if self.is_whole or self.again:
             return COUNTED
-        return UNCONFIRMED
+        return _UNCONFIRMED
 
     @property
     def commands(self) -> tuple[str, ...]:

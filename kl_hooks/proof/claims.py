@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 
 RECENT_RUNS: Final = 50
-RECENT_COMMITS: Final = 2000
-MOST_CITED: Final = 20
+_RECENT_COMMITS: Final = 2000
+_MOST_CITED: Final = 20
 _RESULTS: Final = 200
 """Newest runs among which the result of a cited test is looked for."""
 _SPAN: Final = re.compile(r"([0-9]{1,5})([dhm])")
@@ -66,9 +66,9 @@ def record_claim(
     past.
     """
     refs = tuple(dict.fromkeys(ref for name in cited for ref in _resolved(ws, name)))
-    if len(refs) > MOST_CITED:
+    if len(refs) > _MOST_CITED:
         raise UsageProblem(
-            f"too many citations: {len(refs)} (at most {MOST_CITED}).",
+            f"too many citations: {len(refs)} (at most {_MOST_CITED}).",
             place="--support",
             hint="Each case of a parametrized test is one: cite those that matter.",
         )
@@ -447,7 +447,7 @@ def history_of(ws: Workspace, db: Database, name: str) -> SubjectHistory:
     tests = next(filter(None, results), {})
     commits = [
         c
-        for c in newest_commits(db, RECENT_COMMITS)
+        for c in newest_commits(db, _RECENT_COMMITS)
         if any(_is_inside(path, bare) for path in c.files)
     ]
     about = {name, f"{prefix or 'file'}:{bare}", f"test:{bare}"}

@@ -21,7 +21,7 @@ from kl_hooks.proof.pytest_config import PytestConfig, name_matches
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
-FACTS_VERSION: Final = 1
+_FACTS_VERSION: Final = 1
 """Part of the key of cached facts: raised whenever the same bytes would give other facts."""
 PLAIN, CASE, BASED, UNSURE = "plain", "case", "based", "unsure"
 """Kinds of classes: without a base, of unittest, with another base, and those that nobody can be
@@ -491,7 +491,7 @@ def tests_of_files(
 
 def _key(blob: str) -> str:
     # the minor version of Python is in the key: another one parses other syntax from the same bytes
-    return f"defined-tests/{FACTS_VERSION}/{sys.version_info[0]}.{sys.version_info[1]}/{blob}"
+    return f"defined-tests/{_FACTS_VERSION}/{sys.version_info[0]}.{sys.version_info[1]}/{blob}"
 
 
 def _decoded(cached: bytes) -> DefinedTests | None:

@@ -56,7 +56,7 @@ _LOCK_WAIT: Final = 0.3
 """Seconds to wait for the graph database: the cache may go without these facts."""
 
 
-UsesOf = Callable[[Mapping[str, Iterable[str]]], Uses | None]
+_UsesOf = Callable[[Mapping[str, Iterable[str]]], Uses | None]
 """Path → modules that a file imports, and that the repository does not have; which distributions
 these are of.
 """
@@ -140,7 +140,7 @@ class Trace:
         run: str,
         names: Sequence[str],
         tree: str | None = None,
-        uses: UsesOf | None = None,
+        uses: _UsesOf | None = None,
         started: int | None = None,
     ) -> Executed:
         """The symbols that these code objects are, by the files on disk or in a tree; `names`: the
@@ -172,7 +172,7 @@ def record_executed(
     traces: Iterable[Mapping[str, Any]],
     name: Callable[[str], str],
     names: Sequence[str],
-    uses: UsesOf | None = None,
+    uses: _UsesOf | None = None,
     started: int | None = None,
 ) -> dict[str, Any]:
     """Write the executed symbols of a run into a spool folder; what the receipt states of them. May

@@ -269,13 +269,13 @@ def runs_of_content(
     what is installed, and on disk, now.
     """
     return {
-        entry.id: of_this_content(snapshot, entry, environments)
+        entry.id: _of_this_content(snapshot, entry, environments)
         for entry in entries
         if is_sound(entry)
     }
 
 
-def of_this_content(snapshot: Snapshot, entry: Entry, environments: Environments) -> OtherRun:
+def _of_this_content(snapshot: Snapshot, entry: Entry, environments: Environments) -> OtherRun:
     """A run of the content itself: its results are valid, but those of tests that reach what was
     installed otherwise, or opened files that have other bytes now.
     """

@@ -24,14 +24,14 @@ CONFIG_NAMES: Final = (
 """Files that may configure pytest, in the order in which pytest looks (9.0; earlier ones do not
 know the first two).
 """
-CONFIG_KEYS: Final = (
+_CONFIG_KEYS: Final = (
     "testpaths",
     "python_files",
     "python_classes",
     "python_functions",
     "norecursedirs",
 )
-LARGEST_CONFIG: Final = 1_000_000
+_LARGEST_CONFIG: Final = 1_000_000
 """Bytes of a configuration file that is read."""
 
 
@@ -79,7 +79,7 @@ class PytestConfig(NamedTuple):
 
     def difference(self, before: PytestConfig) -> str:
         """The keys that differ from another one: `testpaths, python_files in pytest.ini`."""
-        keys = [key for key in CONFIG_KEYS if getattr(self, key) != getattr(before, key)]
+        keys = [key for key in _CONFIG_KEYS if getattr(self, key) != getattr(before, key)]
         if not keys:
             return ""
         return f"{', '.join(keys)} in {self.path or 'no configuration file'}"
@@ -182,7 +182,7 @@ def config_paths(path: str) -> Iterator[str]:
 
 
 def _config_of(path: str, table: Mapping[str, Any]) -> PytestConfig:
-    values = {key: _words(table.get(key)) for key in (*CONFIG_KEYS, "addopts")}
+    values = {key: _words(table.get(key)) for key in (*_CONFIG_KEYS, "addopts")}
     return PytestConfig(path, **{key: words for key, words in values.items() if words is not None})
 
 
@@ -190,7 +190,7 @@ def pytest_table(name: str, content: bytes) -> Mapping[str, Any] | None:
     """The table for pytest; None where a file does not configure pytest. ValueError for one that
     can't be read.
     """
-    if len(content) > LARGEST_CONFIG:
+    if len(content) > _LARGEST_CONFIG:
         raise ValueError("too large")
     # editors on Windows write a byte order mark, which is no valid TOML to tomllib
     text = content.decode("utf-8-sig")

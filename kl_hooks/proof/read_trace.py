@@ -7,7 +7,7 @@ from typing import Any
 
 from kl_hooks.evidence.reads import Read, Reads
 
-IsContent = Callable[[Read, bool], bool]
+_IsContent = Callable[[Read, bool], bool]
 """Whether another content may have something else there; asked with whether it was not there."""
 
 
@@ -57,7 +57,7 @@ class ReadTrace:
             for reader in readers:
                 self._values.setdefault(number(reader), set()).update(self._reads(numbers))
 
-    def reads(self, symbol: Callable[[int], str | None], is_content: IsContent) -> Reads | None:
+    def reads(self, symbol: Callable[[int], str | None], is_content: _IsContent) -> Reads | None:
         """What the run read of its content; None where it is not known. `symbol`: of a code
         object.
         """

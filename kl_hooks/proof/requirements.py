@@ -59,7 +59,7 @@ _DEEPEST: Final = 20
 _CARET: Final = re.compile(r"\^\s*(\d+(?:\.\d+)*)")
 _TILDE: Final = re.compile(r"~\s*(\d+(?:\.\d+)*)")
 
-ReadFile = Callable[[str], bytes | None]
+_ReadFile = Callable[[str], bytes | None]
 """A path from the top of the repository → its content."""
 
 
@@ -160,7 +160,7 @@ def _states_version(line: str) -> bool | None:
 
 
 def requirement_changes(
-    paths: Iterable[str], before: ReadFile, now: ReadFile
+    paths: Iterable[str], before: _ReadFile, now: _ReadFile
 ) -> tuple[list[RequirementChange], list[str]]:
     """How the files among these that state what is installed differ between two contents, and why
     not all of that can be judged.
@@ -188,7 +188,7 @@ def requirement_changes(
 
 
 def _changes_of_file(
-    path: str, before: ReadFile, now: ReadFile
+    path: str, before: _ReadFile, now: _ReadFile
 ) -> tuple[list[RequirementChange], str]:
     """How a file's requirements differ between two contents, and why not all of that can be
     judged; empty: it can.
@@ -214,7 +214,7 @@ def _changes_of_file(
     return changes, ""
 
 
-def entries_of(path: str, read: ReadFile) -> Iterator[Entry]:
+def entries_of(path: str, read: _ReadFile) -> Iterator[Entry]:
     """The requirements in a file; none where it is not there. ValueError and others for one that
     can't be read.
     """
@@ -240,7 +240,7 @@ def entries_of(path: str, read: ReadFile) -> Iterator[Entry]:
 # requirement files
 
 
-def _of_requirements(path: str, content: bytes, read: ReadFile, depth: int) -> Iterator[Entry]:
+def _of_requirements(path: str, content: bytes, read: _ReadFile, depth: int) -> Iterator[Entry]:
     for line in _lines(content):
         option, value = _option(line)
         if option in _INCLUDES:
@@ -266,7 +266,7 @@ def _option(line: str) -> tuple[str, str]:
     return option, value.strip()
 
 
-def _included(path: str, read: ReadFile, depth: int) -> Iterator[Entry]:
+def _included(path: str, read: _ReadFile, depth: int) -> Iterator[Entry]:
     if depth >= _DEEPEST:
         raise ValueError("its files include each other")
     content = read(path)

@@ -47,7 +47,7 @@ from kl_hooks.store.files import MAX_BYTES, read_small
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
-GOVERNS: Final = "adr_governs"
+_GOVERNS: Final = "adr_governs"
 """The relation of fields that hold what a decision applies to."""
 
 
@@ -89,7 +89,7 @@ def check_knowledge(
     """
     unread: list[Problem] = []
     texts = _staged_files(ws) if staged else _working_files(ws, unread)
-    result = check_files(ws.kinds, texts, _ids_in_database(ws))
+    result = _check_files(ws.kinds, texts, _ids_in_database(ws))
     result.unread += unread
     for problem, is_removed in _absent_paths(ws, result, staged):
         (result.findings if is_removed else result.remarks).append(redact_problem(problem))
@@ -104,7 +104,7 @@ def check_knowledge(
     return result
 
 
-def check_files(
+def _check_files(
     kinds: Mapping[str, Kind], files: Mapping[str, bytes], known_ids: frozenset[str]
 ) -> CheckResult:
     """Check these files (path → content) as a whole. `known_ids`: IDs of records in the database."""
@@ -307,7 +307,7 @@ def _absent_paths(
         for file in result.files
         if file.record and file.record.status in ws.kinds[file.record.kind].live
         for field in ws.kinds[file.record.kind].all_fields
-        if field.relation == GOVERNS
+        if field.relation == _GOVERNS
         for path in map(_governed_path, file.record.many(field.name))
         if path
     ]

@@ -36,7 +36,7 @@ _RST_LINE: Final = re.compile(r"([=\-`:'\"~^_*+#<>.])\1{2,}[ \t]*")
 PAGE_KIND: Final = "page"
 """The kind of a page of docs, or of a section of one, in the index."""
 LINK_RELATION: Final = "references"
-LINK_METHODS: Final = ("wikilink", "markdown link")
+_LINK_METHODS: Final = ("wikilink", "markdown link")
 MOST_PAGE_BYTES: Final = 1_000_000
 """Of a page; the rest of a longer one is not read."""
 
@@ -205,14 +205,14 @@ def all_pages(db: Database | None) -> list[Page]:
 
 def link_target(ws: Workspace, db: Database, names: PageNames, target: str, method: str) -> str:
     """Return the graph ID that a link leads to; empty where it is broken or ambiguous. `method`: of
-    `LINK_METHODS`.
+    `_LINK_METHODS`.
     """
     pages = names.find(target)
     if pages:
         if len(pages) != 1:
             return ""
         return pages[0].node
-    if method == LINK_METHODS[1]:
+    if method == _LINK_METHODS[1]:
         if not (ws.root / target).exists():
             return ""
         return f"file:{target}"
@@ -224,11 +224,11 @@ def link_target(ws: Workspace, db: Database, names: PageNames, target: str, meth
 
 def written_links(text: PageText) -> list[tuple[str, str, int, int, str]]:
     """Return (target, shown text, line, column, how) of each link of a page, redacted; `how`: of
-    `LINK_METHODS`.
+    `_LINK_METHODS`.
     """
     return [
         (redact_text(one.target), redact_text(one.shown), one.line, one.column, how)
-        for how, some in zip(LINK_METHODS, (text.links, text.files), strict=True)
+        for how, some in zip(_LINK_METHODS, (text.links, text.files), strict=True)
         for one in some
     ]
 

@@ -82,7 +82,7 @@ _PACKAGE_RUN: Final = (
 )
 _FOREIGN_INDEX: Final = r"(?:--(?:extra-)?|global\.|PIP_(?:EXTRA_)?)index[-_]url[ =]?[\"']?https?://(?!(?:test\.)?pypi\.org|pypi\.python\.org|localhost|127\.|download\.pytorch\.org)"
 
-PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
+_PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     (
         "it instructs the reader to set other instructions aside",
         _any_of(
@@ -307,9 +307,9 @@ def injection_reasons(text: str) -> tuple[str, ...]:
         reasons.append("it has an HTML comment, which is not shown where Markdown is rendered")
     if any(map(_is_encoded_text, _BLOB.findall(text))):
         reasons.append("it has a block of encoded text")
-    reasons += [reason for reason, pattern in PHRASES if pattern.search(plain)]
+    reasons += [reason for reason, pattern in _PHRASES if pattern.search(plain)]
     for spelling in _other_spellings(plain):
-        disguised = [reason for reason, pattern in PHRASES if pattern.search(spelling)]
+        disguised = [reason for reason, pattern in _PHRASES if pattern.search(spelling)]
         reasons += [f"{reason}, in a disguised spelling" for reason in disguised]
     return tuple(dict.fromkeys(reasons))
 

@@ -267,7 +267,7 @@ def format_value(value: object) -> str:
     return str(value)
 
 
-def values_to_dict(record: Record) -> dict[str, Any]:
+def _values_to_dict(record: Record) -> dict[str, Any]:
     """Return field → value, of types that JSON has."""
     return {name: _plain_value(value) for name, value in record.values.items()}
 
@@ -291,7 +291,9 @@ def record_now(kind: Kind, record: Record, now: str, *, whole: bool = True) -> d
     """
     fields = kind.by_name
     values = {
-        n: v for n, v in values_to_dict(record).items() if n not in fields or not fields[n].internal
+        n: v
+        for n, v in _values_to_dict(record).items()
+        if n not in fields or not fields[n].internal
     }
     made: dict[str, Any] = {
         "schema": "kl.record/1",

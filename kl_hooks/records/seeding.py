@@ -61,7 +61,7 @@ class Seed:
     @property
     def hash(self) -> str:
         """The sha256 of the source text."""
-        return text_digest(self.text)
+        return _text_digest(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Step:
     """The record that is there before, or, once done, after."""
 
 
-def text_digest(text: str) -> str:
+def _text_digest(text: str) -> str:
     """Return the sha256 of a text, hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
@@ -366,6 +366,6 @@ def _mark_seeded(ws: Workspace, scope: str, steps: Sequence[Step]) -> None:
     files = {step.seed.key: step.record.path for step in steps if step.record and step.record.path}
     marker["files"] = {**(before if isinstance(before, dict) else {}), **files}
     marker["keys"] = sorted({*map(str, marker["keys"]), *(step.seed.key for step in steps)})
-    whole = text_digest("\n".join(f"{step.seed.key} {step.seed.hash}" for step in steps))
+    whole = _text_digest("\n".join(f"{step.seed.key} {step.seed.hash}" for step in steps))
     marker["scopes"][scope] = {"at": iso(ws.clock.now()), "hash": whole, "seeds": len(steps)}
     _write_marker(ws, marker)

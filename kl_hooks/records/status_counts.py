@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-Select = Callable[[Sequence["Record"]], Sequence["Record"]]
+_Select = Callable[[Sequence["Record"]], Sequence["Record"]]
 """Returns those of some records that are counted."""
 
 
-def records_by_status(ws: Workspace, select: Select = list) -> dict[str, dict[str, int]]:
+def records_by_status(ws: Workspace, select: _Select = list) -> dict[str, dict[str, int]]:
     """Return kind → status → records of it; `archived` and `stale` are among the statuses."""
     from kl_hooks.records.liveness import with_stale_status
 
@@ -30,7 +30,7 @@ def records_by_status(ws: Workspace, select: Select = list) -> dict[str, dict[st
 
 
 def waiting_for_a_person(
-    ws: Workspace, counts: Mapping[str, Mapping[str, int]], select: Select = list
+    ws: Workspace, counts: Mapping[str, Mapping[str, int]], select: _Select = list
 ) -> dict[str, int]:
     """Kind → how many wait for a person, for kinds of which any do: their status is one that only a
     person changes.

@@ -46,15 +46,15 @@ from kl_hooks.workspace import Workspace
 
 NAMESPACE: Final = "kl-evidence"
 """Of every signature: one that was made for another purpose (git's is `git`) is refused."""
-STATEMENT: Final = "https://in-toto.io/Statement/v1"
-RECEIPT_PREDICATE: Final = "https://pypi.org/project/kl-hooks/receipt/v1"
-RESULT_PREDICATE: Final = "https://in-toto.io/attestation/test-result/v0.1"
-PAYLOAD: Final = "application/vnd.in-toto+json"
+_STATEMENT: Final = "https://in-toto.io/Statement/v1"
+_RECEIPT_PREDICATE: Final = "https://pypi.org/project/kl-hooks/receipt/v1"
+_RESULT_PREDICATE: Final = "https://in-toto.io/attestation/test-result/v0.1"
+_PAYLOAD: Final = "application/vnd.in-toto+json"
 TRUST_FILE: Final = ".kl/trust"
 """A team's keys, as lines of ssh's `allowed_signers` (ssh-keygen(1)). Read from a commit, never
 from the checkout.
 """
-ROLES: Final = ("person", "ci")
+_ROLES: Final = ("person", "ci")
 _MAGIC: Final = b"SSHSIG"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _KEY_TYPES: Final = re.compile(
@@ -70,7 +70,7 @@ class TrustedKey(NamedTuple):
 
     name: str
     role: str
-    """One of `ROLES`."""
+    """One of `_ROLES`."""
     key: str
     """As in an authorized_keys file, without a comment: `ssh-ed25519 AAAA…`."""
     place: str
@@ -168,8 +168,8 @@ def _from_git(configured: Mapping[str, str]) -> Iterator[TrustedKey | Problem]:
         try:
             times = [_time(values[word]) for word in ("validafter", "validbefore")]
             role = values["role"] or "person"
-            if role not in ROLES or not _NAME.fullmatch(name):
-                raise ValueError(f"its role is {role!r}, and must be one of: {', '.join(ROLES)}")
+            if role not in _ROLES or not _NAME.fullmatch(name):
+                raise ValueError(f"its role is {role!r}, and must be one of: {', '.join(_ROLES)}")
             revoked = values["revoked"].lower() not in ("", "false", "no", "off", "0")
             yield TrustedKey(
                 name, role, public_key(values["key"]), place, times[0], times[1], revoked
@@ -237,7 +237,7 @@ def read_signer(place: str, number: int, line: str) -> TrustedKey | Problem:
         return refused("certificates are not read")
     if set(options) - {"namespaces", "valid-after", "valid-before", "revoked"}:
         return refused(f"unknown options: {', '.join(sorted(options))}")
-    if role not in ROLES or not _NAME.fullmatch(name):
+    if role not in _ROLES or not _NAME.fullmatch(name):
         return refused(f"{match['who']!r} is not person:NAME or ci:NAME")
     # without namespaces ssh allows every one; with others than ours the key is not for evidence
     if "namespaces" in options and NAMESPACE not in options["namespaces"].split(","):
@@ -278,14 +278,14 @@ def statement(receipt: Receipt) -> dict[str, Any]:
     content is unknown.
     """
     return {
-        "_type": STATEMENT,
+        "_type": _STATEMENT,
         "subject": _subjects(receipt),
-        "predicateType": RECEIPT_PREDICATE,
+        "predicateType": _RECEIPT_PREDICATE,
         "predicate": {"receipt": receipt.to_dict()},
     }
 
 
-def test_result(receipt: Receipt) -> dict[str, Any]:
+def _test_result(receipt: Receipt) -> dict[str, Any]:
     """The same as `test-result/v0.1` of in-toto, which has no durations, skipped tests or
     environment.
     """
@@ -301,9 +301,9 @@ def test_result(receipt: Receipt) -> dict[str, Any]:
     else:
         verdict = "PASSED"
     return {
-        "_type": STATEMENT,
+        "_type": _STATEMENT,
         "subject": _subjects(receipt),
-        "predicateType": RESULT_PREDICATE,
+        "predicateType": _RESULT_PREDICATE,
         "predicate": {
             "result": verdict,
             "configuration": [
@@ -330,7 +330,7 @@ def _subjects(receipt: Receipt) -> list[dict[str, Any]]:
 
 def pre_authentication(payload: bytes) -> bytes:
     """What a DSSE signature is over: PAE of the payload and its type (DSSE's protocol.md)."""
-    return b"DSSEv1 %d %s %d %s" % (len(PAYLOAD), PAYLOAD.encode(), len(payload), payload)
+    return b"DSSEv1 %d %s %d %s" % (len(_PAYLOAD), _PAYLOAD.encode(), len(payload), payload)
 
 
 def envelope(plain: Mapping[str, Any], signatures: Iterable[tuple[str, bytes]]) -> str:
@@ -343,7 +343,7 @@ def envelope(plain: Mapping[str, Any], signatures: Iterable[tuple[str, bytes]]) 
     ]
     payload = b64encode(canonical(plain)).decode()
     return json.dumps(
-        {"payload": payload, "payloadType": PAYLOAD, "signatures": signed}, sort_keys=True
+        {"payload": payload, "payloadType": _PAYLOAD, "signatures": signed}, sort_keys=True
     )
 
 
@@ -354,7 +354,7 @@ def bundle_lines(receipts: Iterable[Receipt], key: Path | None) -> Iterator[str]
     for receipt in receipts:
         views = [
             statement(receipt),
-            *([test_result(receipt)] if receipt.source in ("pytest", "junit") else []),
+            *([_test_result(receipt)] if receipt.source in ("pytest", "junit") else []),
         ]
         for plain in views:
             yield envelope(plain, [sign(pre_authentication(canonical(plain)), key)] if key else [])
@@ -370,11 +370,11 @@ def read_bundle(file: FileOfEvidence) -> Iterator[SignedReceipt | Problem]:
 def _read_envelope(line: bytes) -> SignedReceipt | str | None:
     try:
         outer = json.loads(line)
-        if outer["payloadType"] != PAYLOAD:
+        if outer["payloadType"] != _PAYLOAD:
             return f"payload type {one_line(str(outer['payloadType']), 60)!r}"
         payload = b64decode(outer["payload"], validate=True)
         plain = replace_surrogates(json.loads(payload))
-        if plain.get("predicateType") != RECEIPT_PREDICATE:
+        if plain.get("predicateType") != _RECEIPT_PREDICATE:
             return None
         receipt = receipt_of(plain["predicate"]["receipt"])
         if isinstance(receipt, str):
@@ -596,7 +596,7 @@ def add_receipts(ws: Workspace, signed: Sequence[SignedReceipt], origin: str) ->
             <= whole.get(one.receipt.run, set())
         ]
         new = append(db, [one.receipt for one in unknown], origin)
-        add_signatures(db, unknown, ws.clock.now())
+        _add_signatures(db, unknown, ws.clock.now())
     return new
 
 
@@ -612,7 +612,7 @@ def _signers_by_run(db: Database) -> dict[str, set[str]]:
     return signers
 
 
-def add_signatures(db: Database, signed: Iterable[SignedReceipt], now: int) -> int:
+def _add_signatures(db: Database, signed: Iterable[SignedReceipt], now: int) -> int:
     """Store checked signatures, in a transaction that the caller holds; how many were new."""
     before = _count(db)
     db.many(

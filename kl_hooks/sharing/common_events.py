@@ -56,7 +56,7 @@ def _row(event: CommonEvent) -> list[Any]:
     return [event.name, event.record, event.author, event.at, event.body]
 
 
-def own_events(ws: Workspace) -> dict[str, CommonEvent]:
+def _own_events(ws: Workspace) -> dict[str, CommonEvent]:
     """The events of this clone that others should know, by key, oldest first."""
     events = (
         event for answer in ws.plugins.hook.kl_common_events(workspace=ws) for event in answer
@@ -84,7 +84,7 @@ def share_events(
         if not isinstance(batch, str) and (batch[1] or key is None)
         for event in batch[0]
     }
-    new = [event for name, event in own_events(ws).items() if name not in shared]
+    new = [event for name, event in _own_events(ws).items() if name not in shared]
     if new and not dry_run:
         rows = [_row(event) for event in new]
         signatures = [sign(_SIGNED + canonical(rows), key)[1]] if key else []
@@ -124,7 +124,7 @@ def import_events(ws: Workspace, repo: Repository, limits: Limits) -> tuple[int,
     if not reading:
         return 0, [], ""
     rows, refused = [], []
-    own = own_events(ws)
+    own = _own_events(ws)
     for writer, _, line in reading.lines(repo, []):
         batch = sha256(line).hexdigest()
         if batch in batches or not reading.allows(line):

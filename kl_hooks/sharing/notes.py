@@ -57,7 +57,7 @@ from kl_hooks.workspace import Workspace, require_setup
 
 _SORT: Final = "receipts"
 """Of the refs."""
-NOTE_SCHEMA: Final = "kl.note/1"
+_NOTE_SCHEMA: Final = "kl.note/1"
 _SOURCES: Final = ("pytest", "junit", "arch")
 _ENVIRONMENT: Final = (
     "python",
@@ -147,7 +147,7 @@ def note_line(signed: SignedReceipt) -> str:
         else:
             ungrouped.append(fact.to_dict())
     plain = {
-        "schema": NOTE_SCHEMA,
+        "schema": _NOTE_SCHEMA,
         "header": receipt.header(),
         "tests": groups,
         "rest": ungrouped,
@@ -162,8 +162,8 @@ def read_note_line(line: bytes) -> SignedReceipt | str:
     """
     try:
         plain = replace_surrogates(json.loads(line))
-        if plain.get("schema") != NOTE_SCHEMA:
-            return f"schema {one_line(repr(plain.get('schema')), 60)} is not {NOTE_SCHEMA!r}"
+        if plain.get("schema") != _NOTE_SCHEMA:
+            return f"schema {one_line(repr(plain.get('schema')), 60)} is not {_NOTE_SCHEMA!r}"
         evidence = [Evidence.from_dict(fact) for fact in plain["rest"]]
         for outcome, files in plain["tests"].items():
             evidence += [

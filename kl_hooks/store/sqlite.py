@@ -161,7 +161,7 @@ def _last_bytes(path: Path) -> bytes:
 FORMAT: Final = 1
 """Number of the whole store's format (`user_version`); raised only where older kl must not write.
 """
-BUSY_MS: Final = 60_000
+_BUSY_MS: Final = 60_000
 _RACES: Final = (
     "SQLITE_BUSY",
     "SQLITE_LOCKED",
@@ -205,7 +205,7 @@ class SqliteDatabase:
         """
         database = None
         try:
-            database = cls(_connect(path, "immutable=1", BUSY_MS), path, read_only=True)
+            database = cls(_connect(path, "immutable=1", _BUSY_MS), path, read_only=True)
             _configure(database)
             yield database
         except (sqlite3.Error, EnvironmentProblem) as problem:
@@ -347,7 +347,7 @@ def _refusal(path: Path, reason: str) -> EnvironmentProblem | None:
     return EnvironmentProblem(words, place=str(path), hint="See: kl doctor")
 
 
-def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDatabase:
+def open_sqlite(path: Path, *, write: bool, busy_ms: int = _BUSY_MS) -> SqliteDatabase:
     """Open the database at `path`; for writing it is created if missing, and the caller holds its
     lock.
 

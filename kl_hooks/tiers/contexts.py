@@ -241,7 +241,7 @@ def list_contexts(db: Database | None, caller: Caller) -> list[Context]:
     return Context.readable(db, caller, caller.actor)
 
 
-def find_context(db: Database | None, caller: Caller, name: str, level: str = "read") -> Context:
+def _find_context(db: Database | None, caller: Caller, name: str, level: str = "read") -> Context:
     """Return a context (empty name: the caller's own), as `NamedStore.find`."""
     return Context.find(db, caller, name or caller.actor, level)
 
@@ -277,14 +277,14 @@ def write_entry(
     new_value = json.loads(encoded(value))
     with writing(ws, "contexts") as db:
         if name in ("", caller.actor):
-            ensure_own(db, caller, ws.clock.now())
-        context = find_context(db, caller, name, "write")
+            _ensure_own(db, caller, ws.clock.now())
+        context = _find_context(db, caller, name, "write")
         key, below = _locate(db, context.name, path) if dotted else (checked_key(path), [])
         before = _active(db, context.name, key)
         old = before.value if before else None
         if merge:
             new_value = merged(value_at(old, below)[1], new_value)
-        return add_version(
+        return _add_version(
             db,
             caller,
             context.name,
@@ -296,7 +296,7 @@ def write_entry(
         )
 
 
-def ensure_own(db: Database, caller: Caller, now: int) -> None:
+def _ensure_own(db: Database, caller: Caller, now: int) -> None:
     """Make the caller's own context if it is missing, in the caller's transaction."""
     Context(
         name=caller.actor,
@@ -308,7 +308,7 @@ def ensure_own(db: Database, caller: Caller, now: int) -> None:
     ).insert(db)
 
 
-def add_version(
+def _add_version(
     db: Database,
     caller: Caller,
     context: str,
@@ -377,10 +377,10 @@ def read_entry(
     counted.
 
     Empty name: in every context that the caller may read, its own first. UsageProblem as
-    `find_context`.
+    `_find_context`.
     """
     with reading(ws) as db:
-        contexts = [find_context(db, caller, name)] if name else list_contexts(db, caller)
+        contexts = [_find_context(db, caller, name)] if name else list_contexts(db, caller)
         for context in contexts if db is not None else ():
             try:
                 key, below = _locate(db, context.name, path)
@@ -400,25 +400,25 @@ def list_entries(
     """Return the entries of a context (empty name: of all that the caller may read), with their
     accesses, by key.
     """
-    contexts = [find_context(db, caller, name)] if name else list_contexts(db, caller)
+    contexts = [_find_context(db, caller, name)] if name else list_contexts(db, caller)
     if db is None:
         return []
     entries = list[ContextEntry]()
     for context in contexts:
         where = "context = ?" if versions else "context = ? AND status = 'active'"
         sql = f"SELECT {_COLUMNS} FROM context_entry WHERE {where} ORDER BY key, version"
-        entries += with_accesses(db, [_entry(row) for row in db.rows(sql, (context.name,))])
+        entries += _with_accesses(db, [_entry(row) for row in db.rows(sql, (context.name,))])
     return entries
 
 
-def with_accesses(db: Database, entries: Sequence[ContextEntry]) -> list[ContextEntry]:
+def _with_accesses(db: Database, entries: Sequence[ContextEntry]) -> list[ContextEntry]:
     """Return the entries with how often their keys were read."""
     counts = access_counts(db, TIER, sorted({accessed(one.context, one.key) for one in entries}))
     pairs = ((one, counts[accessed(one.context, one.key)]) for one in entries)
     return [replace(one, accesses=count, accessed=last) for one, (count, last) in pairs]
 
 
-def archive_entries(
+def _archive_entries(
     db: Database, caller: Caller, now: int, entries: Sequence[ContextEntry], why: str
 ) -> None:
     """Archive entries that are still active, in the caller's transaction: their versions stay."""
@@ -443,9 +443,9 @@ def forget_entry(ws: Workspace, caller: Caller, key: str, name: str = "") -> boo
     with writing(ws, "contexts") as db:
         if Context.get(db, name or caller.actor) is None:
             return False
-        entry = _active(db, find_context(db, caller, name, "write").name, checked_key(key))
+        entry = _active(db, _find_context(db, caller, name, "write").name, checked_key(key))
         if entry is not None:
-            archive_entries(db, caller, ws.clock.now(), [entry], "forgotten")
+            _archive_entries(db, caller, ws.clock.now(), [entry], "forgotten")
         return entry is not None
 
 
@@ -471,7 +471,7 @@ def promote_entries(
     """
     if not promoted:
         return []
-    ensure_own(db, caller, now)
+    _ensure_own(db, caller, now)
     # one after the other: the second of two alike entries is merged into the first
     new_entries = list[ContextEntry]()
     for entry in promoted:
@@ -493,9 +493,9 @@ def _promote(
 ) -> ContextEntry:
     alike = _alike_entry(list_entries(db, caller, caller.actor), promoted, nearness)
     if alike is None:
-        entry = add_version(db, caller, caller.actor, promoted.key, promoted.value, now, options)
+        entry = _add_version(db, caller, caller.actor, promoted.key, promoted.value, now, options)
     else:
-        entry = add_version(
+        entry = _add_version(
             db,
             caller,
             caller.actor,
@@ -550,7 +550,7 @@ def take_snapshot(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
     snapshot.
     """
     with writing(ws, "contexts") as db:
-        context = find_context(db, caller, name, "write")
+        context = _find_context(db, caller, name, "write")
         # without accesses: these are a fold over events, which no snapshot takes back
         rows = [
             _insertable(replace(one, accesses=0, accessed=0))
@@ -585,7 +585,7 @@ def restore_snapshot(ws: Workspace, caller: Caller, name: str, snapshot: str) ->
     UsageProblem for a snapshot that is not there, or whose content does not match its digest.
     """
     with writing(ws, "contexts") as db:
-        context = find_context(db, caller, name, "write")
+        context = _find_context(db, caller, name, "write")
         sql = "SELECT sha256, body FROM context_snapshot WHERE id = ? AND context = ?"
         row = db.row(sql, (snapshot, context.name))
         if row is None:
@@ -608,7 +608,7 @@ def restore_snapshot(ws: Workspace, caller: Caller, name: str, snapshot: str) ->
         }
         now = ws.clock.now()
         surplus = [stored_entry for key, stored_entry in current.items() if key not in wanted]
-        archive_entries(db, caller, now, surplus, f"not in snapshot {snapshot}")
+        _archive_entries(db, caller, now, surplus, f"not in snapshot {snapshot}")
         changed = [
             stored_entry
             for key, stored_entry in wanted.items()
@@ -623,7 +623,7 @@ def restore_snapshot(ws: Workspace, caller: Caller, name: str, snapshot: str) ->
                 None,
                 stored_entry.memory,
             )
-            add_version(
+            _add_version(
                 db,
                 caller,
                 context.name,
@@ -650,7 +650,7 @@ def grant_context(ws: Workspace, caller: Caller, name: str, actor: str, level: s
 def archive_context(ws: Workspace, caller: Caller, name: str) -> None:
     """Archive a context: nobody reads it any more, and its rows stay."""
     with writing(ws, "contexts") as db:
-        context = find_context(db, caller, name, "admin")
+        context = _find_context(db, caller, name, "admin")
         Context.end(db, caller, ws.clock.now(), [context.name])
 
 
@@ -658,7 +658,7 @@ def context_page(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
     """Return a context with its entries, snapshots, retention status and log."""
     now = ws.clock.now()
     with reading(ws, counted=True) as db:
-        context = find_context(db, caller, name)
+        context = _find_context(db, caller, name)
         assert db is not None
         entries = list_entries(db, caller, context.name)
         sql = (
@@ -677,14 +677,14 @@ def context_page(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
         one.to_dict(now) for one in sorted(entries, key=lambda one: (-one.relevance(now), one.key))
     ]
     return context.to_dict() | {
-        "retention": retention_status(context, entries, now),
+        "retention": _retention_status(context, entries, now),
         "entries": shown,
         "snapshots": snapshots,
         "log": sorted(log, key=lambda one: one["at"])[-100:],
     }
 
 
-def retention_status(context: Context, entries: Sequence[ContextEntry], now: int) -> str:
+def _retention_status(context: Context, entries: Sequence[ContextEntry], now: int) -> str:
     """Return healthy, near_limit, over_limit or has_old_entries. Pure."""
     if context.max_entries and len(entries) > context.max_entries:
         return "over_limit"
@@ -732,7 +732,7 @@ def stale_policy() -> Policy:
         "archive",
         f"staleness of {_ARCHIVE} or more, or beyond the limits of the context",
         lambda ws, db, now, days: bool(_stale_entries(db, now)),
-        lambda ws, db, now: archive_entries(db, UPKEEP, now, _stale_entries(db, now), "upkeep"),
+        lambda ws, db, now: _archive_entries(db, UPKEEP, now, _stale_entries(db, now), "upkeep"),
     )
 
 

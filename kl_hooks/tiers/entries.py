@@ -40,7 +40,7 @@ _DEEPEST: Final = 60
 SECOND: Final = 1_000_000
 """Microseconds."""
 _HUMAN: Final = "human"
-DEFAULT_SESSION: Final = "default"
+_DEFAULT_SESSION: Final = "default"
 TYPES: Final = (
     "general",
     "task_context",
@@ -85,7 +85,7 @@ def caller_of(ws: Workspace, actor: str = "", session_name: str = "") -> Caller:
     caller_name = actor or (f"agent:{name}" if name else _HUMAN)
     return Caller(
         redact(caller_name),
-        checked_key(session_name or session(ws.environ) or DEFAULT_SESSION, "--session"),
+        checked_key(session_name or session(ws.environ) or _DEFAULT_SESSION, "--session"),
     )
 
 

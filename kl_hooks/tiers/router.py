@@ -247,7 +247,7 @@ TIER_ALIASES: Final = {
     "ltm": "long",
     "pool": "shared",
 }
-PROMOTED_FROM: Final = 3
+_PROMOTED_FROM: Final = 3
 """Accesses."""
 _ENOUGH: Final = 0.7
 """Share of the words asked for that a hit has."""
@@ -289,7 +289,7 @@ class Memory:
         options: EntryOptions | None = None,
     ) -> Entry:
         """Store a value under a key in one tier; `shared` is the pool `default`."""
-        chosen = checked_tier(tier)
+        chosen = _checked_tier(tier)
         if ttl is not None and chosen in ("long", "shared"):
             raise UsageProblem(
                 f"{chosen} memory has no ttl.", place="ttl", hint="See: kl pool create --value-ttl"
@@ -310,7 +310,7 @@ class Memory:
         """Return the first hit, or None. `tier`: only there; `sender`: what that actor shared with
         the caller.
         """
-        chosen = checked_tier(tier) if tier else ""
+        chosen = _checked_tier(tier) if tier else ""
         if sender:
             return self.working.read(key, sender)
         # in the order of what costs least: most reads of a session end in its working memory
@@ -328,7 +328,7 @@ class Memory:
         """Remove a key of the caller's own; return from which tiers. UsageProblem for shared
         memory.
         """
-        chosen = checked_tier(tier) if tier else ""
+        chosen = _checked_tier(tier) if tier else ""
         if chosen == "shared":
             hint = f"Its writers remove it with: {self.removal_command(key)}"
             raise UsageProblem(
@@ -358,7 +358,7 @@ class Memory:
 
     def entries(self, tier: str = "", *, all_sessions: bool = False) -> list[Entry]:
         """Return what the caller may read, tier by tier, with counts of accesses."""
-        chosen = checked_tier(tier) if tier else ""
+        chosen = _checked_tier(tier) if tier else ""
         entries = self.working.entries() if chosen in ("", "working") else []
         with reading(self._ws, counted=True) as db:
             if db is not None:
@@ -401,7 +401,9 @@ class Memory:
                 "bytes": sum(len(encoded(entry.value).encode()) for entry in some),
                 "accesses": sum(entry.accesses for entry in some),
                 "due_for_promotion": (
-                    sum(entry.accesses >= PROMOTED_FROM for entry in some) if tier == "short" else 0
+                    sum(entry.accesses >= _PROMOTED_FROM for entry in some)
+                    if tier == "short"
+                    else 0
                 ),
             }
             for tier, some in per_tier.items()
@@ -496,7 +498,7 @@ def consolidate(
     entries = _short_term_entries(ws, db, caller, expired=True)
     if only_expired:
         entries = [entry for entry in entries if not entry.is_live(now)]
-    often = [entry for entry in entries if entry.accesses >= PROMOTED_FROM]
+    often = [entry for entry in entries if entry.accesses >= _PROMOTED_FROM]
     expired = [entry for entry in entries if entry not in often and not entry.is_live(now)]
     promoted = promote_entries(db, caller, now, often, _nearness(ws) if often else None)
     _delete_short_term(db, [entry.id for entry in (*often, *expired)])
@@ -524,7 +526,7 @@ def _nearness(ws: Workspace) -> Nearness | None:
     return nearness
 
 
-def checked_tier(name: str) -> str:
+def _checked_tier(name: str) -> str:
     """Return the canonical name of a tier. UsageProblem for an unknown one."""
     return checked_choice(name, TIERS, "tier", TIER_ALIASES)
 

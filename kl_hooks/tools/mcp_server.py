@@ -48,7 +48,7 @@ DEFAULT: Final = (
     "objective_link_task",
 )
 """Listed unless others are asked for; those that write only where writing is allowed."""
-TOOLSETS: Final[Mapping[str, str]] = {
+_TOOLSETS: Final[Mapping[str, str]] = {
     "core": "context, verify, memory, decisions, graph, objectives",
     "knowledge": (
         "search in records and documents, links of pages, memories, facts, guides and decisions"
@@ -122,7 +122,7 @@ def listed_tools(ws: Workspace, wanted: Sequence[str], *, allow_write: bool) -> 
             names[one] = None
         else:
             hint = (
-                f"{suggest_spelling(one, [*TOOLSETS, *known])} Sets: {', '.join(TOOLSETS)}. Tools:"
+                f"{suggest_spelling(one, [*_TOOLSETS, *known])} Sets: {', '.join(_TOOLSETS)}. Tools:"
                 " kl tool --list"
             )
             raise UsageProblem(
@@ -263,7 +263,7 @@ async def _in_thread(result: Callable[[], _Result]) -> _Result:
         raise MCPError(code, str(problem)) from None
 
 
-def make_server(
+def _make_server(
     open_repository: Callable[[], Workspace], wanted: Sequence[str], *, allow_write: bool
 ) -> Server[Any]:
     """Return the server. `wanted`: sets and names of tools; none: `core`. UsageProblem for a wrong
@@ -328,10 +328,10 @@ def make_server(
 def serve(
     open_repository: Callable[[], Workspace], wanted: Sequence[str], *, allow_write: bool
 ) -> None:
-    """Serve one client on stdin and stdout until it closes them. Raises as `make_server`, before it
+    """Serve one client on stdin and stdout until it closes them. Raises as `_make_server`, before it
     reads anything.
     """
-    server = make_server(open_repository, wanted, allow_write=allow_write)
+    server = _make_server(open_repository, wanted, allow_write=allow_write)
 
     async def run() -> None:
         async with stdio_server() as (incoming, outgoing):

@@ -37,8 +37,8 @@ DYNAMIC: Final = "dynamic import with a literal name"
 NEAREST: Final = (
     "import of a name that no file has (generated or compiled), which we lead to the nearest module"
 )
-SELF: Final = "import of a module by itself, which is no link"
-AMBIGUOUS: Final = "import of a name that several files have, of which we take the nearest"
+_SELF: Final = "import of a module by itself, which is no link"
+_AMBIGUOUS: Final = "import of a name that several files have, of which we take the nearest"
 NAMESPACE: Final = "import of a folder without __init__.py, which is no module"
 
 Edge = tuple[str, str]
@@ -91,7 +91,7 @@ def compare_imports(
     for edge in ours.keys() | theirs.keys():
         for line in ours.get(edge, set()) ^ set(theirs.get(edge, ())):
             if (edge[0], line) in ambiguous:
-                unseen[AMBIGUOUS] += 1
+                unseen[_AMBIGUOUS] += 1
                 continue
             by_us = line in ours.get(edge, ())
             sides = ("imported", "not there") if by_us else ("not there", "imported")
@@ -112,7 +112,7 @@ def compare_imports(
 def _odd(edge: Edge, inside: set[str]) -> str:
     """Why an edge of grimp's is none of ours, or empty."""
     if edge[0] == edge[1]:
-        return SELF
+        return _SELF
     if edge[1] in inside:
         return ""
     return NAMESPACE

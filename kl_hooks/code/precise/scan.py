@@ -45,8 +45,8 @@ class Source:
         """The source of a node on one line; of a longer one the first line and `…`."""
         line, column, end_line, end_column = self.place(node)
         if line == end_line:
-            return shortened_text(self._lines[line - 1][column:end_column])
-        return shortened_text(self._lines[line - 1][column:].rstrip()) + " …"
+            return _shortened_text(self._lines[line - 1][column:end_column])
+        return _shortened_text(self._lines[line - 1][column:].rstrip()) + " …"
 
 
 def header(source: Source, node: Any) -> str:
@@ -71,22 +71,22 @@ def header(source: Source, node: Any) -> str:
         body=nothing, decorators=(), leading_lines=(), lines_after_decorators=()
     )
     text = libcst.Module([]).code_for_node(alone.visit(Plain()))
-    return shortened_text(
+    return _shortened_text(
         tidy(text.rstrip().removesuffix(":pass").encode("utf-8", "replace")).decode()
     )
 
 
-def doc_line(node: Any) -> str:
+def _doc_line(node: Any) -> str:
     """The first line of a module's, class's or function's docstring, or empty."""
     text = node.get_docstring(clean=False)
     if not text:
         return ""
-    return shortened_text(
+    return _shortened_text(
         str(replace_surrogates(text.lstrip().partition("\n")[0].rstrip())).replace("\0", "")
     )
 
 
-def shortened_text(text: str) -> str:
+def _shortened_text(text: str) -> str:
     """At most `LONGEST` characters, `…` where it was cut."""
     if len(text) <= LONGEST:
         return text
@@ -106,7 +106,7 @@ class Definition:
     """True in the body of a class."""
 
 
-def sort_of(definition: Definition) -> str:
+def _sort_of(definition: Definition) -> str:
     """The part of its Id before the colon."""
     if definition.kind == "class":
         bases = [arg.value for arg in definition.node.bases]
@@ -129,7 +129,7 @@ def sort_of(definition: Definition) -> str:
     return "field"
 
 
-def is_overload(definition: Definition) -> bool:
+def _is_overload(definition: Definition) -> bool:
     """True for a function under `@overload`."""
     return definition.kind == "function" and any(
         last_name(d.decorator) == "overload" for d in definition.node.decorators
@@ -204,7 +204,7 @@ def import_rows(node: Any, manner_name: str, source: Source) -> list[list[Any]]:
     ]
 
 
-def dynamic_row(node: Any, source: Source, importers: set[str]) -> list[list[Any]]:
+def _dynamic_row(node: Any, source: Source, importers: set[str]) -> list[list[Any]]:
     """The row of `importlib.import_module("a.b")` or `__import__("a.b")` with a literal name; else
     none.
 
@@ -445,7 +445,7 @@ class Visitor(cst.CSTVisitor):
         what it seems to be.
         """
         for call in self.calls:
-            self.imports += dynamic_row(call, self.source, self.dynamic)
+            self.imports += _dynamic_row(call, self.source, self.dynamic)
         if self._checked_always():
             self.imports = [
                 [*row[:4], row[4].replace("type-checking import", "import"), row[5]]
@@ -512,7 +512,7 @@ def scan_precise(content: bytes, path: str, module: str) -> Facts:
         1,
         source.count,
         namespace_signature(module),
-        doc_line(wrapper.module),
+        _doc_line(wrapper.module),
         "",
     ]
     rows = [whole, *_rows(visitor.found, source, module)]
@@ -526,17 +526,17 @@ def _rows(definitions: list[Definition], source: Source, module: str) -> list[li
     """
     same: dict[str, list[Definition]] = {}
     for candidate in definitions:
-        same.setdefault(f"{sort_of(candidate)}:{module}.{candidate.name}", []).append(candidate)
+        same.setdefault(f"{_sort_of(candidate)}:{module}.{candidate.name}", []).append(candidate)
     rows = []
     for name, all_of_it in same.items():
         chosen = next(
-            (candidate for candidate in all_of_it if not is_overload(candidate)), all_of_it[0]
+            (candidate for candidate in all_of_it if not _is_overload(candidate)), all_of_it[0]
         )
         line, _, end_line, _ = source.place(chosen.node)
         definition = chosen.kind in ("class", "function")
         signature = header(source, chosen.node) if definition else source.statement(chosen.node)
         if definition:
-            doc = next(filter(None, (doc_line(candidate.node) for candidate in all_of_it)), "")
+            doc = next(filter(None, (_doc_line(candidate.node) for candidate in all_of_it)), "")
         else:
             doc = ""
         rows.append([name, line, end_line, signature, doc, ""])

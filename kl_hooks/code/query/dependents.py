@@ -107,7 +107,7 @@ def _level(name: str, starts: dict[str, int], reached: Reach) -> int:
 
 
 PART_OF: Final = "is part of"
-HOLDS: Final = "holds"
+_HOLDS: Final = "holds"
 _FARTHEST: Final = 10
 _MOST: Final = 100_000
 """Nodes that are visited for a chain across kinds."""
@@ -132,12 +132,12 @@ class DependencyPath:
     """
 
 
-MoreLinks = Callable[[Sequence[str]], Mapping[str, Sequence[Link]]]
+_MoreLinks = Callable[[Sequence[str]], Mapping[str, Sequence[Link]]]
 """Nodes → links from them that the graph does not store."""
 
 
 def dependency_path(
-    graph: Graph, from_text: str, to_text: str, unstored_links: MoreLinks | None = None
+    graph: Graph, from_text: str, to_text: str, unstored_links: _MoreLinks | None = None
 ) -> DependencyPath:
     """The shortest way, the same every time; without one, whether there may be one that nobody can
     see.
@@ -156,7 +156,7 @@ def dependency_path(
         if inner.id == outer.id:
             step = []
         else:
-            step = [_free(start, PART_OF if inner is start else HOLDS, end.id)]
+            step = [_free(start, PART_OF if inner is start else _HOLDS, end.id)]
         return DependencyPath(start, end, tuple(step), 0, Answer(True, (), lost))
     if not (_is_code(graph, start) and _is_code(graph, end)):
         return _across(graph, start, end, unstored_links)
@@ -170,14 +170,14 @@ def dependency_path(
             start, end, (), 0, Answer(False, tuple(_unseen(graph, mine, theirs, reached)), lost)
         )
     length, _, first = min(near)
-    steps = [_free(start, HOLDS, first)] if first != start.id else []
+    steps = [_free(start, _HOLDS, first)] if first != start.id else []
     steps += _walk(graph, first, length, [end.id, *sorted(theirs)], reached)
     if steps[-1].target != end.id:
         steps.append(Link(steps[-1].target, PART_OF, end.id, end.path))
     return DependencyPath(start, end, tuple(steps), length, Answer(True, (), lost))
 
 
-def _resolved(graph: Graph, text: str, unstored_links: MoreLinks | None) -> Symbol:
+def _resolved(graph: Graph, text: str, unstored_links: _MoreLinks | None) -> Symbol:
     """As `resolve_text`, also a file that is neither code nor a page but mentions something, such
     as a README.
     """
@@ -195,7 +195,7 @@ def _is_code(graph: Graph, symbol: Symbol) -> bool:
 
 
 def _across(
-    graph: Graph, start: Symbol, end: Symbol, unstored_links: MoreLinks | None
+    graph: Graph, start: Symbol, end: Symbol, unstored_links: _MoreLinks | None
 ) -> DependencyPath:
     """The shortest way that crosses kinds: page → decision → file → symbol; one way, else the
     other.
@@ -204,7 +204,7 @@ def _across(
     for first, last, turned in ((start, end, False), (end, start, True)):
         steps = _spread(graph, _nodes(first), _nodes(last), unstored_links)
         if steps is not None:
-            length = sum(step.relation not in (HOLDS, PART_OF) for step in steps)
+            length = sum(step.relation not in (_HOLDS, PART_OF) for step in steps)
             return DependencyPath(first, last, tuple(steps), length, Answer(True, (), lost), turned)
     return DependencyPath(start, end, (), 0, Answer(False, (), lost))
 
@@ -217,7 +217,7 @@ def _nodes(symbol: Symbol) -> list[str]:
 
 
 def _spread(
-    graph: Graph, starts: list[str], ends: list[str], unstored_links: MoreLinks | None
+    graph: Graph, starts: list[str], ends: list[str], unstored_links: _MoreLinks | None
 ) -> list[Link] | None:
     """Breadth-first, forward over links of every relation; None where they do not lead there."""
     reached_by: dict[str, Link | None] = dict.fromkeys(starts)
@@ -258,7 +258,7 @@ def _inside(graph: Graph, node: str) -> list[Link]:
         "SELECT path FROM files WHERE path >= ? AND path < ? ORDER BY path",
         (below, f"{below[:-1]}0"),
     )
-    return [Link(node, HOLDS, f"file:{path}") for (path,) in rows]
+    return [Link(node, _HOLDS, f"file:{path}") for (path,) in rows]
 
 
 def _walk(graph: Graph, name: str, level: int, ends: list[str], reached: Reach) -> list[Link]:

@@ -211,7 +211,7 @@ def with_position(graph: Graph, link: Link) -> Link:
     return link._replace(path=hits[0].path, line=hits[0].line)
 
 
-def record_or_page(graph: Graph, text: str) -> Symbol | None:
+def _record_or_page(graph: Graph, text: str) -> Symbol | None:
     """What no source defines, but records or pages name: a record, a page, a file, a symbol to
     come.
     """
@@ -300,7 +300,7 @@ def resolve_text(graph: Graph, text: str) -> Symbol:
         ):
             return symbol
     if not matches:
-        if symbol := record_or_page(graph, text):
+        if symbol := _record_or_page(graph, text):
             return symbol
         raise _unknown_name(graph, text)
     if len(matches) > 1:

@@ -16,7 +16,7 @@ from kl_hooks.code.scanner.visitor import Frame, base_chain, chain
 
 ANNOTATION: Final = "annotation"
 CONSTRUCTOR: Final = "constructor"
-CLASS_TEST: Final = "isinstance"
+_CLASS_TEST: Final = "isinstance"
 
 _TRANSPARENT: Final = frozenset(
     {"Optional", "Union", "Annotated", "Final", "ClassVar", "Type", "type", "Awaitable"}
@@ -232,7 +232,7 @@ def _class_test(frame: Frame, call: ast.Call) -> Iterator[tuple[str, Hint]]:
     for tested in _classes(call.args[1]) if name else ():
         named = base_chain(tested)
         if named is not None:
-            yield name, Hint(instance(frame.home, *named), CLASS_TEST)
+            yield name, Hint(instance(frame.home, *named), _CLASS_TEST)
 
 
 def _classes(node: Any) -> Iterator[Any]:

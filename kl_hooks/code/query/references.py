@@ -65,7 +65,7 @@ _HARMLESS: Final = frozenset(
 _PLAIN_BASES: Final = frozenset({"object", "Protocol", "Generic", "ABC", "NamedTuple", "TypedDict"})
 
 
-def call_doubts(graph: Graph, symbol: Symbol) -> list[str]:
+def _call_doubts(graph: Graph, symbol: Symbol) -> list[str]:
     """For something that no link calls."""
     prefix = split_id(symbol.id)[0]
     doubts = [*_handed_on(graph, symbol)] if prefix in _CALLABLE else []
@@ -208,7 +208,7 @@ def callers(graph: Graph, text: str) -> References:
         k for k in calls if k.target != symbol.id and (k.source, k.path, k.line) not in direct
     ]
     calls_by_position = _by_position([*[k for k in calls if k.target == symbol.id], *other_calls])
-    doubts = [] if calls_by_position else call_doubts(graph, symbol)
+    doubts = [] if calls_by_position else _call_doubts(graph, symbol)
     names = names_of([symbol.id]) or {
         name.rpartition(".")[0].rpartition(".")[2]
     }  # `__init__` by the name of its class

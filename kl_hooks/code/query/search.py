@@ -35,7 +35,7 @@ _OTHERS: Final = 5
 """Records, pages and violations by words, where no kind is asked for."""
 _LOOKED_AT: Final = 200
 """Hits of which those that may be shown are chosen."""
-BY_WORDS: Final = 2000
+_BY_WORDS: Final = 2000
 """Most hits by words that are looked at where only some files are wanted."""
 _QUALIFIED: Final = re.compile(r"@.+?\.py(?=\.|$)")
 
@@ -74,7 +74,7 @@ class _NoRecords:
         return ""
 
 
-NO_RECORDS: Final[ShownRecords] = _NoRecords()
+_NO_RECORDS: Final[ShownRecords] = _NoRecords()
 """A search that states nothing else shows the records whose IDs it was asked for, and no others."""
 
 
@@ -84,7 +84,7 @@ def find_all(
     kinds: Sequence[str],
     file: str,
     limit: int,
-    records: ShownRecords = NO_RECORDS,
+    records: ShownRecords = _NO_RECORDS,
 ) -> tuple[list[Found], bool]:
     """At most `limit` matches, best first, and whether there are more.
 
@@ -111,7 +111,7 @@ def find_all(
     places = {(match.id, match.path) for match in matches}
     if len(matches) <= limit:
         # what was found by name may come again among these; one more shows whether there are more
-        spare = BY_WORDS if file else limit + len(matches) + 1
+        spare = _BY_WORDS if file else limit + len(matches) + 1
         symbols = [kind for kind in wanted if kind in SYMBOL_KINDS]
         with graph.db.snapshot():  # the index may be merged meanwhile, see `index.search`
             by_words = _symbols_by_words(graph, words, symbols, file, spare) if symbols else []
@@ -166,7 +166,7 @@ def _others(
         for word in words
         for hit in index.hits_by_id(graph.db, _record_id(word))
     ]
-    looked_at = BY_WORDS if file else max(most, _LOOKED_AT)
+    looked_at = _BY_WORDS if file else max(most, _LOOKED_AT)
     hits = index.search(graph.db, words, looked_at, kinds) if kinds else []
     asked = {match.id for match in by_id}
     match_by_id = {

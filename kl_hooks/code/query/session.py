@@ -320,7 +320,7 @@ def _remove_old(folder: Path, current: Path) -> None:
                 name.unlink(missing_ok=True)
 
 
-def no_contents(entries: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
+def _no_contents(entries: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
     """Read none of the contents: what only the source shows is then unknown."""
     return iter(())
 
@@ -334,7 +334,7 @@ class Graph(NamedTuple):
     """What else than code is in it, as the index calls it: `page`, `decision`, … and `violation`.
     None in a revision's: those of the working tree do not apply to it.
     """
-    read: Read = no_contents
+    read: Read = _no_contents
     """Reads the contents of its files: of the working tree, or of the revision."""
 
     @property

@@ -65,9 +65,9 @@ class Certainty(StrEnum):
     """It is another definition of that name, or the receiver is of another type."""
 
 
-LOCAL_NAME: Final = "a local name"
+_LOCAL_NAME: Final = "a local name"
 OUTSIDE: Final = "outside of the repository"
-OTHER_TYPE: Final = "another type"
+_OTHER_TYPE: Final = "another type"
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LONGEST: Final = 120
@@ -224,7 +224,7 @@ class _SiteFinder:
         frame, scope = occurrence.frame, occurrence.scope
         written = expression_of(frame, scope, self._target.name, "")
         if not written:
-            return Certainty.ELSEWHERE, (LOCAL_NAME,)
+            return Certainty.ELSEWHERE, (_LOCAL_NAME,)
         return self._meaning(self._resolver.value_of(written, module))
 
     def _meaning(self, value: Value | None) -> tuple[Certainty, tuple[str, ...]]:
@@ -308,7 +308,7 @@ class _SiteFinder:
         if not certainties:
             return Certainty.POSSIBLE, ()
         if certainties == {Certainty.ELSEWHERE}:
-            return Certainty.ELSEWHERE, (OTHER_TYPE, *shown)
+            return Certainty.ELSEWHERE, (_OTHER_TYPE, *shown)
         return Certainty.LIKELY, shown
 
 

@@ -58,11 +58,11 @@ def root_expression(frame: Frame, scope: Frame, root: str) -> str:
     if root.endswith("()"):
         return _result(frame, scope, root[:-2])
     if root:
-        return name_expression(frame, scope, root)
+        return _name_expression(frame, scope, root)
     return UNKNOWN
 
 
-def name_expression(frame: Frame, scope: Frame | None, name: str) -> str:
+def _name_expression(frame: Frame, scope: Frame | None, name: str) -> str:
     """What a name refers to in a scope."""
     if (
         frame.home is not frame
@@ -170,7 +170,7 @@ def instance(scope: Frame, root: str, attributes: str) -> str:
     if not root:
         return UNKNOWN
     if root.startswith("="):  # the same as another name
-        expression = name_expression(scope, scope, root[1:])
+        expression = _name_expression(scope, scope, root[1:])
         if expression[:1] in (UNKNOWN, UNRESOLVED, SUPER):
             return UNKNOWN
         if not attributes:
@@ -229,7 +229,7 @@ def _marked(scope: Frame, decorator: str) -> bool:
     return any(d.__class__ is ast.Name and d.id == decorator for d in scope.node.decorator_list)
 
 
-KEEPING: Final = frozenset(
+_KEEPING: Final = frozenset(
     {
         "abstractmethod",
         "cache",
@@ -249,7 +249,7 @@ KEEPING: Final = frozenset(
 """
 
 
-def return_expression(frame: Frame) -> str:
+def _return_expression(frame: Frame) -> str:
     """The expression for what a function returns; `UNKNOWN` without an annotation, or if a
     decorator may change it.
     """
@@ -276,7 +276,7 @@ def return_expression(frame: Frame) -> str:
     return instance(outer.home, root, attributes)
 
 
-def is_setter(node: Node) -> bool:
+def _is_setter(node: Node) -> bool:
     """True for the setter or deleter of a property: its annotation is not what the property
     gives.
     """
@@ -290,7 +290,7 @@ def _keeps(decorator: Node) -> bool:
     decorator_chain = chain(decorator.func if decorator.__class__ is ast.Call else decorator)
     return (
         decorator_chain is not None
-        and (decorator_chain[1].rpartition(".")[2] or decorator_chain[0]) in KEEPING
+        and (decorator_chain[1].rpartition(".")[2] or decorator_chain[0]) in _KEEPING
     )
 
 
@@ -409,9 +409,9 @@ def _types(frames: Sequence[Frame]) -> dict[str, str]:
         for name in frame.globals:
             if name in frame.stores:  # a function with `global` may rebind it to anything
                 types_of.setdefault(name, set()).add("")
-        if frame.kind == "function" and not (frame.node.decorator_list and is_setter(frame.node)):
+        if frame.kind == "function" and not (frame.node.decorator_list and _is_setter(frame.node)):
             types_of.setdefault(qualified(frame), set()).add(
-                return_expression(frame) if frame.node.returns is not None else ""
+                _return_expression(frame) if frame.node.returns is not None else ""
             )
     return {
         name: types.pop() for name, types in types_of.items() if len(types) == 1 and "" not in types

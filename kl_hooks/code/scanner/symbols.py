@@ -122,7 +122,7 @@ Row = list[Any]
 """[id, line, end_line, signature, doc, content_hash], plain JSON."""
 
 
-SOURCE_KINDS: Final = ("module", "class", "function")
+_SOURCE_KINDS: Final = ("module", "class", "function")
 """Frames that have source of their own: its words are those of the symbol."""
 
 
@@ -165,7 +165,7 @@ def symbol_rows(
             combined_digest([f.own for f in same]),
         ]
         # no mark of a text is an identifier
-        if chosen.kind in SOURCE_KINDS:
+        if chosen.kind in _SOURCE_KINDS:
             words = ""
         else:
             words = " ".join(sorted(filter(str.isidentifier, texts)))
@@ -327,7 +327,7 @@ def source_words(
     words: dict[int, list[str]] = {}
     events: list[tuple[int, int, int, str]] = []
     for frame in frames:
-        if frame.kind not in SOURCE_KINDS or not frame.ids:
+        if frame.kind not in _SOURCE_KINDS or not frame.ids:
             continue
         place = places[frame.ids[0]]
         owners.setdefault(place, _names(frame))

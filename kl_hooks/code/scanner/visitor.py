@@ -255,7 +255,7 @@ def _nothing(node: Node) -> bool:
     return node.__class__ is ast.Constant and node.value is None
 
 
-def note_import(frame: Frame, node: Node) -> None:
+def _note_import(frame: Frame, node: Node) -> None:
     """The names that an import statement binds."""
     if node.__class__ is ast.Import:
         for alias in node.names:
@@ -280,7 +280,7 @@ def _top(dotted: str) -> tuple[str, str]:
     return top, imported(top)
 
 
-def note_importer(frame: Frame, node: Node) -> None:
+def _note_importer(frame: Frame, node: Node) -> None:
     """`load = importlib.import_module`: another name of what imports by name."""
     value = node.value
     if (value.id if value.__class__ is ast.Name else value.attr) in frame.dynamic:
@@ -288,7 +288,7 @@ def note_importer(frame: Frame, node: Node) -> None:
         frame.dynamic.update(target.id for target in targets if target.__class__ is ast.Name)
 
 
-def note_bases(frame: Frame, node: Node) -> None:
+def _note_bases(frame: Frame, node: Node) -> None:
     """The bases of a class that are names."""
     for base in node.bases:
         class_chain = base_chain(base)
@@ -296,19 +296,19 @@ def note_bases(frame: Frame, node: Node) -> None:
             frame.bases.append((*class_chain, base.lineno))
 
 
-def note_parameters(frame: Frame, node: Node) -> None:
+def _note_parameters(frame: Frame, node: Node) -> None:
     """The classes that a function's annotated arguments are instances of."""
     args = node.args
     # without vararg and kwarg: `*rest: C` is a tuple, `**more: C` a dict, and neither is a C
     for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
         if arg.annotation is not None:
             _typed(frame, arg.arg, annotated(arg.annotation))
-            note_quoted(frame, arg.annotation)
+            _note_quoted(frame, arg.annotation)
     if node.returns is not None:
-        note_quoted(frame, node.returns)
+        _note_quoted(frame, node.returns)
 
 
-def note_assignment(frame: Frame, node: Node) -> None:
+def _note_assignment(frame: Frame, node: Node) -> None:
     """`x = Class(…)`, `x: Class`, and the same of `self.x`: what x is an instance of."""
     for target in node.targets if node.__class__ is ast.Assign else [node.target]:
         if target.__class__ is ast.Tuple or target.__class__ is ast.List:
@@ -323,7 +323,7 @@ def note_assignment(frame: Frame, node: Node) -> None:
             _note(frame, target, node)
 
 
-def note_field(frame: Frame, node: Node) -> None:
+def _note_field(frame: Frame, node: Node) -> None:
     """The same for a field: what its name, in the scope around it, is an instance of."""
     outer = frame.outer
     assert outer is not None
@@ -346,7 +346,7 @@ def _note(frame: Frame, target: Node, node: Node) -> None:
     else:
         return
     if node.__class__ is ast.AnnAssign:
-        note_quoted(frame, node.annotation)
+        _note_quoted(frame, node.annotation)
         _typed(frame, name, annotated(node.annotation))
     elif node.value.__class__ is ast.Constant and node.value.value is None:
         # `self.x = None` until the real value comes: an assignment to be counted, but no class
@@ -361,13 +361,13 @@ def _note(frame: Frame, target: Node, node: Node) -> None:
             _typed(frame, name, None)
 
 
-def note_handler(frame: Frame, node: Node) -> None:
+def _note_handler(frame: Frame, node: Node) -> None:
     """`except Class as x`: what x is an instance of."""
     if node.name and node.type is not None:
         _typed(frame, node.name, chain(node.type))
 
 
-def note_with(frame: Frame, node: Node) -> None:
+def _note_with(frame: Frame, node: Node) -> None:
     """`with make(…) as x`: x is what the `__enter__` of the result returns."""
     for item in node.items:
         if item.optional_vars.__class__ is ast.Name and item.context_expr.__class__ is ast.Call:
@@ -377,7 +377,7 @@ def note_with(frame: Frame, node: Node) -> None:
                 _typed(frame, item.optional_vars.id, (called, "__enter__"))
 
 
-def note_quoted(frame: Frame, annotation: Node) -> None:
+def _note_quoted(frame: Frame, annotation: Node) -> None:
     """The class that an annotation in quotes names, as a use: the walk sees no more than a
     string.
     """
@@ -495,19 +495,19 @@ def _definition(frame: Frame, node: Node, stack: list[Any]) -> None:
 
 def _import(frame: Frame, node: Node, stack: list[Any]) -> None:
     frame.imports.extend(import_rows(node, frame.lazy, frame.checking))
-    note_import(frame, node)
+    _note_import(frame, node)
     plain(node, stack, frame.text)
 
 
 def _assignment(frame: Frame, node: Node, stack: list[Any]) -> None:
     names = _bound(frame, node)
     if node.value.__class__ is ast.Attribute or node.value.__class__ is ast.Name:
-        note_importer(frame, node)
+        _note_importer(frame, node)
     if names:
         frame.text.append("#field")
         frame.kids.append(Frame("field", node, names, frame, frame.checking))
     else:
-        note_assignment(frame, node)
+        _note_assignment(frame, node)
         plain(node, stack, frame.text)
 
 
@@ -577,12 +577,12 @@ def _stored(frame: Frame, node: Node, stack: list[Any]) -> None:
 
 
 def _handler(frame: Frame, node: Node, stack: list[Any]) -> None:
-    note_handler(frame, node)
+    _note_handler(frame, node)
     _stored(frame, node, stack)
 
 
 def _with(frame: Frame, node: Node, stack: list[Any]) -> None:
-    note_with(frame, node)
+    _note_with(frame, node)
     plain(node, stack, frame.text)
 
 
@@ -648,7 +648,7 @@ def _enter(frame: Frame) -> None:
         share(frame, outer.home)
         stack.extend(reversed(node.body))
     elif frame.kind in ("field", "alias"):
-        note_field(frame, node)
+        _note_field(frame, node)
         plain(node, stack, frame.text)
     else:
         if outer is not None:
@@ -683,11 +683,11 @@ def _walk_head(frame: Frame, node: Node, outer: Frame) -> None:
             frame.text.append("#returns")
             stack.append(node.returns)
     else:
-        note_bases(frame, node)
+        _note_bases(frame, node)
     _walk(frame, stack)
     frame.head = len(frame.uses)
     if frame.kind == "function":
-        note_parameters(frame, node)
+        _note_parameters(frame, node)
 
 
 def _walk(frame: Frame, stack: list[Any]) -> None:

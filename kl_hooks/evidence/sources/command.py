@@ -110,7 +110,7 @@ def run_command(ws: Workspace, argv: Sequence[str]) -> Ran:
             writer.close()
         raise
     if writer:
-        evidence = exit_evidence(shown, ended, max(0, ws.clock.now() - started))
+        evidence = _exit_evidence(shown, ended, max(0, ws.clock.now() - started))
         ending, word = "signal" if ended.code < 0 else "finished", evidence.outcome
         result = {
             "exit": exit_code(ended),
@@ -163,7 +163,7 @@ def exit_code(ended: Ended) -> int:
     return ended.code
 
 
-def exit_evidence(shown: str, ended: Ended, micros: int) -> Evidence:
+def _exit_evidence(shown: str, ended: Ended, micros: int) -> Evidence:
     """ExitCode evidence, with the ID of the process and, where it failed, the last of its
     output.
     """

@@ -86,7 +86,7 @@ def split_sections(text: str, level: int = 2, title: bool = True) -> _Parts:
     return _Parts(top.words if top else "", tidy("\n".join(head)), sections)
 
 
-def shift_headings(text: str, levels: int = 1) -> str:
+def _shift_headings(text: str, levels: int = 1) -> str:
     """Return the text with headings so many levels deeper; a negative `levels` undoes it, beyond level
     6 as well.
     """
@@ -110,7 +110,7 @@ def shift_headings(text: str, levels: int = 1) -> str:
     return "\n".join(lines)
 
 
-def bullet_list(items: Sequence[str]) -> str:
+def _bullet_list(items: Sequence[str]) -> str:
     """Return a list in Markdown; lines after the first of an item are indented."""
     return "\n".join(
         "- " + tidy(item).replace("\n", "\n  ").replace("\n  \n", "\n\n") for item in items
@@ -140,7 +140,7 @@ def list_items(text: str) -> tuple[str, ...]:
 def _item(lines: list[str]) -> str:
     """An item without the indentation of its further lines."""
     indents = [len(line) - len(line.lstrip(" ")) for line in lines[1:] if line.strip()]
-    # two columns at most: what `bullet_list` adds; deeper ones are the item's own (a list inside,
+    # two columns at most: what `_bullet_list` adds; deeper ones are the item's own (a list inside,
     # code)
     cut = min(2, min(indents, default=0))
     return tidy("\n".join([lines[0], *(line[cut:] if line.strip() else "" for line in lines[1:])]))
@@ -155,7 +155,7 @@ REFERENCES: Final = (
     "related",
 )
 """Fields that name other decisions: in an Entry by whatever name the file gives them."""
-LIST_FIELDS: Final = frozenset(
+_LIST_FIELDS: Final = frozenset(
     one.name for one in DECISION.fields if one.section and one.type == "lines"
 )
 """Fields that are lists in Markdown."""
@@ -248,7 +248,7 @@ class Draft:
 
     def key(self, name: str, value: Any) -> None:
         """Add a key of front matter and its value."""
-        field = field_of_key(name)
+        field = _field_of_key(name)
         if field is None or (isinstance(value, Mapping) and field.type != "map"):
             self._keys[name] = value
         else:
@@ -264,7 +264,7 @@ class Draft:
         if name == "more":
             self.leave("", part.text)
         elif name:
-            self.put(name, list_items(part.text) if name in LIST_FIELDS else part.text)
+            self.put(name, list_items(part.text) if name in _LIST_FIELDS else part.text)
         else:
             self.leave(part.heading, part.text)
 
@@ -289,7 +289,7 @@ class Draft:
             # an open comment reaches to the end of the text (`blank_code`): it would hide every
             # section below
             words = " ".join(heading.split()).replace("<!--", "&lt;!--")
-            self._more.append(tidy(f"### {words}\n\n{shift_headings(text)}"))
+            self._more.append(tidy(f"### {words}\n\n{_shift_headings(text)}"))
         elif text:
             self._more.append(text)
 
@@ -298,7 +298,7 @@ class Draft:
         values = dict(self.values)
         further_text = [values["more"], *self._more] if "more" in values else list(self._more)
         if keys := {key: value for key, value in self._keys.items() if value not in ("", (), {})}:
-            further_text.append(f"### {_OTHER_KEYS}\n\n```yaml\n{yaml_block(keys)}\n```")
+            further_text.append(f"### {_OTHER_KEYS}\n\n```yaml\n{_yaml_block(keys)}\n```")
         if further_text:
             values["more"] = "\n\n".join(further_text)
         order = {field.name: number for number, field in enumerate(DECISION.all_fields)}
@@ -340,7 +340,7 @@ def _demote_headings(text: str, least: int = 3) -> str:
     """
     text = close_open_blocks(tidy(text))
     shallow = min((one.level for one in headings(text)), default=least)
-    return tidy(shift_headings(text, max(0, least - shallow)))
+    return tidy(_shift_headings(text, max(0, least - shallow)))
 
 
 def _until_stable(text: str, step: Callable[[str], str]) -> str:
@@ -360,7 +360,7 @@ def _one_line(text: str) -> str:
 
 def _as_item(text: str) -> str:
     """An item of a section's list as Markdown gives it back."""
-    return next(iter(list_items(bullet_list((_demote_headings(text),)))), "")
+    return next(iter(list_items(_bullet_list((_demote_headings(text),)))), "")
 
 
 def _percent(text: str) -> int | str:
@@ -421,10 +421,10 @@ _FIELD_OF_HEADING: Final[Mapping[str, str]] = {
 
 def field_of_heading(heading: str) -> str:
     """Return the field of a heading; empty: none of ours."""
-    return _FIELD_OF_HEADING.get(plain_heading(heading), "")
+    return _FIELD_OF_HEADING.get(_plain_heading(heading), "")
 
 
-def plain_heading(heading: str) -> str:
+def _plain_heading(heading: str) -> str:
     """Return the words of a heading in small letters, without numbers before, signs around and
     comments after them.
     """
@@ -433,7 +433,7 @@ def plain_heading(heading: str) -> str:
     return _one_line(re.sub(r"<!--.*?-->|^[\d.)\s]+|[*_`:]+", "", heading[:2_000]).lower())
 
 
-def field_of_key(key: str) -> Field | None:
+def _field_of_key(key: str) -> Field | None:
     """Return the field of a key such as `kl-governs`, `alternativesConsidered`, `CreatedAt`; None:
     none of ours.
     """
@@ -473,9 +473,9 @@ def _take_number(keys: dict[str, object]) -> str:
     return identifier.strip()
 
 
-def yaml_block(values: Mapping[str, Value]) -> str:
+def _yaml_block(values: Mapping[str, Value]) -> str:
     """Return YAML with these keys and values, which is read back as they are."""
-    dates = {name for name in values if (field := field_of_key(name)) and field.type == "date"}
+    dates = {name for name in values if (field := _field_of_key(name)) and field.type == "date"}
     return "\n".join(
         line for name, value in values.items() for line in format_entry(name, value, name in dates)
     )
@@ -510,13 +510,13 @@ def _node_text(node: Node) -> str:
     return json.dumps(_value(node), ensure_ascii=False)
 
 
-def details_section(values: Mapping[str, Value]) -> str:
+def _details_section(values: Mapping[str, Value]) -> str:
     """Return a last section of YAML for what a format has no words for; empty where there is
     nothing.
     """
     if not values:
         return ""
-    return f"\n## Details\n\n```yaml\n{yaml_block(values)}\n```\n"
+    return f"\n## Details\n\n```yaml\n{_yaml_block(values)}\n```\n"
 
 
 def _read_details(part: Section) -> dict[str, object]:
@@ -528,7 +528,7 @@ def _read_details(part: Section) -> dict[str, object]:
         keys = _yaml_values(match[1])
     except NotReadable:
         return {}
-    if all(field_of_key(key) for key in keys):
+    if all(_field_of_key(key) for key in keys):
         return keys
     return {}
 
@@ -588,7 +588,7 @@ _PEOPLE: Final = {
 }
 
 
-def read_markdown(text: str) -> tuple[Draft, str, tuple[Section, ...]]:
+def _read_markdown(text: str) -> tuple[Draft, str, tuple[Section, ...]]:
     """Read front matter, title and head; return (draft, number of the decision, sections).
     NotReadable.
     """
@@ -607,7 +607,7 @@ def read_markdown(text: str) -> tuple[Draft, str, tuple[Section, ...]]:
     return draft, number, parts.sections
 
 
-def title_heading(title: str, number: str = "") -> tuple[str, bool]:
+def _title_heading(title: str, number: str = "") -> tuple[str, bool]:
     """Return the heading with a title, and whether reading it gives exactly that title."""
     words = title.replace("<!--", "&lt;!--")
     line = f"# {number}. {words}" if number else f"# {words}"
@@ -689,7 +689,7 @@ def _status_words(text: str) -> tuple[str, tuple[str, ...], str]:
     return word.lower(), (), line[len(word) :].strip(" .,:;")
 
 
-def is_superseded_line(text: str, names: tuple[str, ...]) -> bool:
+def _is_superseded_line(text: str, names: tuple[str, ...]) -> bool:
     """Return True where a status means exactly that these decisions replaced it."""
     return _status_words(text) == ("superseded", names, "")
 
@@ -719,7 +719,7 @@ def _read_line(draft: Draft, line: str) -> bool:
     return True
 
 
-def is_exact_line(line: str, values: Mapping[str, Value], field: str) -> bool:
+def _is_exact_line(line: str, values: Mapping[str, Value], field: str) -> bool:
     """Return True where a line of the head, read back, gives exactly this field."""
     draft = Draft()
     return (
@@ -769,7 +769,7 @@ def _read_sections(
     """Return the decision in a file, of which `read` reads the sections whose headings are
     special.
     """
-    draft, number, sections = read_markdown(text)
+    draft, number, sections = _read_markdown(text)
     for part in sections:
         if is_special(part.heading):
             read(draft, part)
@@ -784,8 +784,8 @@ def _read_outcome(draft: Draft, part: Section) -> None:
     """The decision, without the subsections that are fields of their own."""
     lines: list[str | None] = list(part.text.split("\n"))
     for sub in split_sections(part.text, 3, title=False).sections:
-        text = shift_headings(sub.text, -1)
-        if plain_heading(sub.heading) in _CONSEQUENCES:
+        text = _shift_headings(sub.text, -1)
+        if _plain_heading(sub.heading) in _CONSEQUENCES:
             draft.put("consequences", f"### {sub.heading}\n\n{text}")
         elif field_of_heading(sub.heading) in _INSIDE:
             draft.section(Section(sub.heading, text, sub.line))
@@ -796,14 +796,14 @@ def _read_outcome(draft: Draft, part: Section) -> None:
     draft.put("decision", "\n".join(line for line in lines if line is not None))
 
 
-def write_madr(entry: Entry, names: Mapping[str, Other]) -> str:
+def _write_madr(entry: Entry, names: Mapping[str, Other]) -> str:
     """Return the file of a decision. `names`: decisions that are linked to; others are named as
     they are.
     """
     front: dict[str, Value] = {
         key: entry.values[field] for field, key in _KEYS.items() if entry.values.get(field)
     }
-    line, exact = title_heading(entry.text("title"))
+    line, exact = _title_heading(entry.text("title"))
     for field, value in entry.values.items():
         if field not in _KEYS and (field not in _IN_BODY or (field == "title" and not exact)):
             # the prefix keeps our keys apart from those that MADR has or will have
@@ -811,14 +811,14 @@ def write_madr(entry: Entry, names: Mapping[str, Other]) -> str:
     newer = entry.many("superseded_by")
     if entry.text("status") == "superseded" and len(newer) == 1:
         status = f"superseded by {newer[0]}"
-        if is_superseded_line(status, newer):
+        if _is_superseded_line(status, newer):
             if newer[0] in names:
                 front["status"] = f"superseded by [{newer[0]}]({names[newer[0]].file})"
             else:
                 front["status"] = status
             del front["kl-superseded-by"]
     if front:
-        return f"---\n{yaml_block(front)}\n---\n\n{line}\n{_outline(entry)}"
+        return f"---\n{_yaml_block(front)}\n---\n\n{line}\n{_outline(entry)}"
     return f"{line}\n{_outline(entry)}"
 
 
@@ -826,12 +826,12 @@ def _outline(entry: Entry) -> str:
     """Return the sections that are not empty, each after a blank line."""
     sections = []
     for name, heading in _HEADS:
-        text = bullet_list(entry.many(name)) if name in LIST_FIELDS else entry.text(name)
+        text = _bullet_list(entry.many(name)) if name in _LIST_FIELDS else entry.text(name)
         # an empty Decision Outcome is written where subsections follow: they are read as its parts
         # only under it
         if text or (name == "decision" and any(map(entry.values.get, _INSIDE))):
             sections.append(
-                f"\n{heading}\n\n{shift_headings(text) if name in _INSIDE else text}".rstrip()
+                f"\n{heading}\n\n{_shift_headings(text) if name in _INSIDE else text}".rstrip()
                 + "\n"
             )
     return "".join(sections)
@@ -879,19 +879,19 @@ def write_nygard(entry: Entry, names: Mapping[str, Other]) -> str:
     end.
     """
     number = entry.name.lstrip("0") if entry.name.isdecimal() and entry.name.isascii() else ""
-    title, exact = title_heading(entry.text("title"), number)
+    title, exact = _title_heading(entry.text("title"), number)
     shown = {name for name, _ in _SECTIONS} | ({"title"} if exact else set())
     left = {key: value for key, value in entry.values.items() if key not in shown}
     blocks = [title]
-    if is_exact_line(f"Date: {entry.text('date')}", left, "date"):
+    if _is_exact_line(f"Date: {entry.text('date')}", left, "date"):
         blocks.append(f"Date: {left.pop('date')}")
     status = _pop_status(left, names)
     if status:
         blocks += ["## Status", *status]
     for name, section in _SECTIONS:
-        if text := bullet_list(entry.many(name)) if name in LIST_FIELDS else entry.text(name):
+        if text := _bullet_list(entry.many(name)) if name in _LIST_FIELDS else entry.text(name):
             blocks += [f"## {section}", text]
-    return "\n\n".join(blocks) + "\n" + details_section(left)
+    return "\n\n".join(blocks) + "\n" + _details_section(left)
 
 
 def _pop_status(left: dict[str, Value], names: Mapping[str, Other]) -> list[str]:
@@ -943,23 +943,23 @@ def _write_log4brains(entry: Entry, names: Mapping[str, Other]) -> str:
     """Return the file of a decision; what its list has no word for is in a block of YAML at the
     end.
     """
-    title, exact = title_heading(entry.text("title"))
+    title, exact = _title_heading(entry.text("title"))
     shown = _IN_BODY if exact else _IN_BODY - {"title"}
     left = {key: value for key, value in entry.values.items() if key not in shown}
     lines = []
     for field, word in _WORDS:
         line = f"- {word}: {', '.join(entry.many(field))}"
-        if is_exact_line(line, left, field):
+        if _is_exact_line(line, left, field):
             lines.append(line)
             del left[field]
     newer = entry.many("superseded_by")
     is_superseded = lines[:1] == ["- Status: superseded"] and len(newer) == 1
-    if is_superseded and is_superseded_line(f"superseded by {newer[0]}", newer):
+    if is_superseded and _is_superseded_line(f"superseded by {newer[0]}", newer):
         file = names[newer[0]].file if newer[0] in names else ""
         lines[0] += f" by [{file.removesuffix('.md')}]({file})" if file else f" by {newer[0]}"
         del left["superseded_by"]
     head = "\n" + "\n".join(lines) + "\n" if lines else ""
-    return f"{title}\n{head}{_outline(entry)}{details_section(left)}"
+    return f"{title}\n{head}{_outline(entry)}{_details_section(left)}"
 
 
 _ORDER: Final = (
@@ -1027,7 +1027,7 @@ def entry_to_dict(entry: Entry) -> dict[str, Any]:
 def _many(text: str) -> list[str]:
     """The items of a list in Markdown; other text is a list of one."""
     items = list_items(text)
-    if len(items) > 1 and bullet_list(items) == text:
+    if len(items) > 1 and _bullet_list(items) == text:
         return list(items)
     if text:
         return [text]
@@ -1037,14 +1037,14 @@ def _many(text: str) -> list[str]:
 def _entry(plain: Mapping[str, Any], number: int) -> Entry:
     draft, name = Draft(), ""
     for key, value in plain.items():
-        field = field_of_key(key)
+        field = _field_of_key(key)
         if key.lower() in _ID_KEYS and isinstance(value, str | int):
             name = str(value)
         elif value is None or isinstance(value, bool):
             draft.key(key, "" if value is None else str(value).lower())
         elif field and field.name == "consequences" and isinstance(value, list):
             items = [str(item) for item in value if item is not None]
-            draft.put("consequences", items[0] if len(items) == 1 else bullet_list(items))
+            draft.put("consequences", items[0] if len(items) == 1 else _bullet_list(items))
         elif field and field.name == "status" and isinstance(value, str):
             _status(draft, value)
         elif field and field.name == "date" and isinstance(value, str):
@@ -1107,7 +1107,7 @@ def _dated_file(number: str, title: str, date: str) -> str:
 FORMATS: Final[Mapping[str, Format]] = {
     one.name: one
     for one in (
-        Format("madr", lambda text: [read_madr(text)], write_madr, _numbered_file),
+        Format("madr", lambda text: [read_madr(text)], _write_madr, _numbered_file),
         Format("nygard", lambda text: [read_nygard(text)], write_nygard, _numbered_file),
         Format("log4brains", lambda text: [_read_log4brains(text)], _write_log4brains, _dated_file),
         Format(

@@ -346,7 +346,7 @@ def receipt_patterns(entries: Sequence[Entry], commits: Sequence[LoggedCommit]) 
     )
     fixes = _fix_patterns({**tests, **commands}, log)
     return _merge_same(
-        [*_command_patterns(commands), *_test_patterns(tests), *write_patterns(writes), *fixes]
+        [*_command_patterns(commands), *_test_patterns(tests), *_write_patterns(writes), *fixes]
     )
 
 
@@ -491,13 +491,13 @@ def _test_patterns(steps: Mapping[str, Sequence[_Step]]) -> Iterator[Pattern]:
             )
 
 
-def write_patterns(writes: Iterable[tuple[str, Sighting]]) -> list[Pattern]:
+def _write_patterns(writes: Iterable[tuple[str, Sighting]]) -> list[Pattern]:
     """Return a pattern for each file that a session wrote more than once; one sighting for each
     such session.
     """
     by_file: dict[str, dict[str, list[Sighting]]] = {}
     for path, sighting in writes:
-        if not is_generated(path):
+        if not _is_generated(path):
             by_file.setdefault(path, {}).setdefault(sighting.session, []).append(sighting)
     often = {
         path: tuple(
@@ -523,7 +523,7 @@ def write_patterns(writes: Iterable[tuple[str, Sighting]]) -> list[Pattern]:
     ]
 
 
-def is_generated(path: str) -> bool:
+def _is_generated(path: str) -> bool:
     """Return True for a file that a tool or a habit writes."""
     return (
         PurePosixPath(path).name in _GENERATED
@@ -591,7 +591,7 @@ def _sources(commit: LoggedCommit) -> list[str]:
     return [
         path
         for path in commit.files
-        if not (is_generated(path) or path.endswith(_DOCUMENTS) or _is_test(path))
+        if not (_is_generated(path) or path.endswith(_DOCUMENTS) or _is_test(path))
     ]
 
 
@@ -675,7 +675,7 @@ def transcript_patterns(transcripts: Sequence[Transcript]) -> list[Pattern]:
         for each in transcripts
         for did, path in _writes(each)
     )
-    return _merge_same([*patterns, *write_patterns(writes)])
+    return _merge_same([*patterns, *_write_patterns(writes)])
 
 
 def _sighting(transcript: Transcript, moment: str, proof: str = "AgentAssertion") -> Sighting:
@@ -776,7 +776,7 @@ def _configured(transcript: Transcript) -> Iterator[Pattern]:
     opened = [path for item in calls if (path := relative(item.path, transcript.folder))]
     for path in dict.fromkeys(path for _, path in _writes(transcript)):
         often = opened.count(path) >= _MENTIONS_OF_SETTING
-        if often and path.endswith(_SETTINGS) and not is_generated(path):
+        if often and path.endswith(_SETTINGS) and not _is_generated(path):
             yield _pattern(transcript, "", f"Configuration is in {path}", "fact")
 
 

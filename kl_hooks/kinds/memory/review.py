@@ -158,7 +158,7 @@ def reviews_to_share(ws: Workspace) -> list[CommonEvent]:
     reviews.
     """
     events = [one for name in (*_SHARED, REVIEWED) for one in list_events(ws, name=name)]
-    reasons = read_rejections(ws)
+    reasons = _read_rejections(ws)
     common = []
     for event in events:
         body = {**event.body, "number": event.seq}
@@ -699,7 +699,7 @@ def apply_decision(ws: Workspace, record: Record, decision: Decision, reviewer: 
     if (
         decision.do == "reject"
     ):  # the shared file first: a process killed in between leaves the rejection for every clone
-        write_rejections(ws, {record.id: decision.reason or record.text("reason")})
+        _write_rejections(ws, {record.id: decision.reason or record.text("reason")})
     reviewed = record
     if values:
         reviewed = change_record(
@@ -709,10 +709,10 @@ def apply_decision(ws: Workspace, record: Record, decision: Decision, reviewer: 
             how=decision.do if decision.do != "skip" else "edit",
             by=reviewer.name,
         )
-    if decision.do == "approve" and record.id in read_rejections(
+    if decision.do == "approve" and record.id in _read_rejections(
         ws
     ):  # last: what could not be approved stays rejected
-        write_rejections(ws, {record.id: None})
+        _write_rejections(ws, {record.id: None})
     if values or decision.do == "approve":
         append_events(
             ws,
@@ -752,7 +752,7 @@ def record_use(ws: Workspace, record: Record, result: str = "") -> None:
     )
 
 
-def read_rejections(ws: Workspace) -> dict[str, str]:
+def _read_rejections(ws: Workspace) -> dict[str, str]:
     """Return ID → reason of every memory in `rejected.txt`. Other lines (conflict markers of git)
     are skipped.
     """
@@ -761,10 +761,10 @@ def read_rejections(ws: Workspace) -> dict[str, str]:
     return {match[1]: match[2] or "" for line in lines if (match := _LINE.fullmatch(line.strip()))}
 
 
-def write_rejections(ws: Workspace, changes: Mapping[str, str | None]) -> None:
+def _write_rejections(ws: Workspace, changes: Mapping[str, str | None]) -> None:
     """Add these IDs with their reasons to `rejected.txt`; None removes one."""
     with ws.store.writing(what="noting a rejection"), FileChanges(ws) as files:
-        before = read_rejections(ws)
+        before = _read_rejections(ws)
         after = {one: why for one, why in before.items() if one not in changes}
         after |= {
             one: one_line(redact(why), 200) for one, why in changes.items() if why is not None
@@ -784,7 +784,7 @@ def sync_rejections(ws: Workspace) -> dict[str, str]:
 
     Where the store can't be written they stay candidates for now, which nobody is shown either.
     """
-    written = read_rejections(ws)
+    written = _read_rejections(ws)
     reasons = _common_rejections(ws) | written
     for row in (stored_records(ws, list(reasons)) if reasons else {}).values():
         if row.rests == "state" and row.record.status == MEMORY.statuses[0]:
