@@ -170,7 +170,7 @@ def _archive_claims(ws: Workspace, changes: Sequence[Change], now: int) -> None:
         for change in changes:
             db.execute(
                 f"INSERT INTO claim_archive (id, {columns}, archived_at) SELECT id, {columns}, ?"
-                " FROM claim WHERE id = ? ON CONFLICT (id, made_at) DO NOTHING",
+                " FROM claim WHERE id = ? ON CONFLICT DO NOTHING",
                 (iso(now), change.id),
             )
             db.execute("DELETE FROM claim WHERE id = ?", (change.id,))

@@ -694,7 +694,7 @@ def store_executed(db: Database, executed: Executed) -> None:
 
 def _interned(db: Database, symbols: Sequence[str]) -> dict[str, int]:
     db.many(
-        "INSERT INTO executed_symbol (symbol) VALUES (?) ON CONFLICT (symbol) DO NOTHING",
+        "INSERT INTO executed_symbol (symbol) VALUES (?) ON CONFLICT DO NOTHING",
         [(s,) for s in symbols],
     )
     return _numbers(db, symbols)

@@ -179,7 +179,7 @@ def _intern(db: Database, names: Sequence[str]) -> int:
     stored = db.row("SELECT id FROM test_list WHERE digest = ?", (key,))
     if not stored:
         db.many(
-            "INSERT INTO test (nodeid) VALUES (?) ON CONFLICT (nodeid) DO NOTHING",
+            "INSERT INTO test (nodeid) VALUES (?) ON CONFLICT DO NOTHING",
             [(name,) for name in names],
         )
         ids = {str(nodeid): int(id) for id, nodeid in db.rows("SELECT id, nodeid FROM test")}

@@ -320,7 +320,7 @@ def _store(ws: Workspace, audits: Sequence[RunAudit]) -> None:
     try:
         with ws.store.writing() as db:
             db.many(
-                "INSERT INTO run_audit (run, body) VALUES (?, ?) ON CONFLICT (run) DO NOTHING",
+                "INSERT INTO run_audit (run, body) VALUES (?, ?) ON CONFLICT DO NOTHING",
                 rows,
             )
     except (EnvironmentProblem, OSError):

@@ -617,7 +617,7 @@ def _add_signatures(db: Database, signed: Iterable[SignedReceipt], now: int) -> 
     before = _count(db)
     db.many(
         "INSERT INTO attestation (receipt, fingerprint, key, signature, added) VALUES (?, ?, ?, ?,"
-        " ?) ON CONFLICT (receipt, fingerprint) DO NOTHING",
+        " ?) ON CONFLICT DO NOTHING",
         [
             (one.receipt.id, fingerprint(key), key, blob, iso(now))
             for one in signed

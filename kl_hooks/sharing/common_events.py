@@ -144,7 +144,7 @@ def import_events(ws: Workspace, repo: Repository, limits: Limits) -> tuple[int,
         columns = "event, fingerprint, batch, name, record, author, at, body, added"
         db.many(
             f"INSERT INTO common_event ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (event, fingerprint) DO NOTHING",
+            " ON CONFLICT DO NOTHING",
             rows,
         )
         reading.store_cursors(db, "events")

@@ -137,7 +137,7 @@ _INDEX: Final = re.compile(
 )
 _COLUMN: Final = re.compile(r"(?is)\s*ALTER TABLE\s+(\w+)\s+ADD COLUMN\s+(\w+)\s+(\w+)(.*?);?\s*$")
 _INSERT: Final = re.compile(
-    r"(INSERT INTO \w+ \([^()]*\) VALUES )\(([?, ]+)\)( ON CONFLICT \([^()]*\) DO NOTHING)?"
+    r"(INSERT INTO \w+ \([^()]*\) VALUES )\(([?, ]+)\)( ON CONFLICT DO NOTHING)?"
 )
 _ROWS: Final = 500
 """Rows of one statement."""
@@ -170,8 +170,7 @@ def _translated(sql: str) -> str:
     `_definition`.
     """
     text = _TOKEN.sub(_token, sql)
-    text = re.sub(r"(?i)\bLIKE\s+(%s|'(?:[^']|'')*')(\s+ESCAPE\s+)?", _like, text)
-    return re.sub(r"(?i)\bON CONFLICT \(", f"ON CONFLICT ({_KEY}", text)
+    return re.sub(r"(?i)\bLIKE\s+(%s|'(?:[^']|'')*')(\s+ESCAPE\s+)?", _like, text)
 
 
 def _definition(sql: str, private: frozenset[str], append_only: frozenset[str]) -> str | None:

@@ -572,26 +572,18 @@ def _write_short_term(
     key, name, encoded_value = checked_key(key), checked_type(type), encoded(value)
     now = ws.clock.now()
     expires = now + checked_ttl(ttl, _TTL, _MOST_TTL) * SECOND
-    # the ID stays where the row is replaced, so its accesses go on; both dialects have this clause
-    # (SQLite 3.24)
-    sql = (
-        f"INSERT INTO short_entry ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (actor,"
-        " session, key) DO UPDATE SET type = excluded.type, value = excluded.value, at ="
-        " excluded.at, expires = excluded.expires"
-    )
+    place, content = (caller.actor, caller.session, key), (name, encoded_value, now, expires)
     with writing(ws, "short-term memory") as db:
+        # the ID stays where there is a row, so its accesses go on
         db.execute(
-            sql,
-            (
-                os.urandom(8).hex(),
-                caller.actor,
-                caller.session,
-                key,
-                name,
-                encoded_value,
-                now,
-                expires,
-            ),
+            f"INSERT INTO short_entry ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING",
+            (os.urandom(8).hex(), *place, *content),
+        )
+        db.execute(
+            "UPDATE short_entry SET type = ?, value = ?, at = ?, expires = ?"
+            " WHERE actor = ? AND session = ? AND key = ?",
+            (*content, *place),
         )
         return _short_term_entries(ws, db, caller, key)[0]
 

@@ -12,10 +12,10 @@ import pytest
 
 from kl_hooks.git.notes import read_lines, refs_of
 from kl_hooks.git.repository import Repository
-from kl_hooks.kinds.catalog import FAILURE, MEMORY
+from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.kinds.memory.review import REVIEWED, VERIFIED, sync_rejections, tallies
 from kl_hooks.model.canonical import canonical
-from kl_hooks.records.events import Event, append_events
+from kl_hooks.records.events import OCCURRED, Event, append_events
 from kl_hooks.records.query import get_record
 from kl_hooks.records.write import create_record
 from kl_hooks.sharing import common_events as subject
@@ -242,7 +242,7 @@ def test_a_failure_that_a_file_counts_already_is_counted_once(
         repo,
         keys["ci"],
         *(
-            [FAILURE.counted, name, "local:ann@x", NOW, {"clone": "abcd1234", "number": n}]
+            [OCCURRED, name, "local:ann@x", NOW, {"clone": "abcd1234", "number": n}]
             for n in range(3)
         ),
     )

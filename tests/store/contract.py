@@ -118,7 +118,7 @@ class DatabaseContract:
                 with closing(opener(True)) as db:
                     for number in range(15):
                         with db.transaction():
-                            sql = "INSERT INTO t (id, n) VALUES (?, ?) ON CONFLICT (id) DO NOTHING"
+                            sql = "INSERT INTO t (id, n) VALUES (?, ?) ON CONFLICT DO NOTHING"
                             db.many(sql, [(f"shared {number}", me), (f"own {me} {number}", me)])
             except BaseException as fault:
                 faults.append(fault)

@@ -409,7 +409,7 @@ store = Store(state, lambda: schemas, {{"KL_LOCK_WAIT": "60"}})
 def write(start, count):
     rows = [(f"{{start}}-{{n}}", n) for n in range(count)] + [(f"shared-{{n}}", n) for n in range(count)]
     with store.writing() as db, db.transaction():
-        db.many("INSERT INTO thing (id, n) VALUES (?, ?) ON CONFLICT (id) DO NOTHING", rows)
+        db.many("INSERT INTO thing (id, n) VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
 """
 
 
