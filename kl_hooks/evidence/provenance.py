@@ -21,7 +21,7 @@ from kl_hooks.model.text import name_list
 HARMLESS: Final = (".md", ".rst", ".log", ".patch", ".diff", ".orig", ".rej", ".swp", "~")
 """Endings of files that no test needs: notes, and what editors and git leave behind."""
 _DOCUMENT_NAMES: Final = re.compile(
-    r"(?i)(?:license|licence|copying|authors|notice|codeowners|changelog|changes|history|news)(?:[.-].*)?|\.gitignore"
+    r"(?i)(?:readme|contributing|license|licence|copying|authors|notice|codeowners|changelog|changes|history|news)(?:[.-].*)?|\.gitignore"
 )
 _NAMED: Final = 3
 """Files that are named of those that were edited."""
