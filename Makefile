@@ -3,7 +3,6 @@
 # SLOW=no: without the tests that take long (marked `slow`), and with fewer examples for those of properties.
 # LINT=no: tests only.
 # AGAIN=yes: what a second interpreter may answer otherwise: as with both of these, and without the tests marked `once`.
-# SYMBOLS=no: do not record which functions each test executes, which the next selection of tests would need.
 ifndef PYTHON
 PYTHON := $(shell sh tools/find-python newest)
 endif
@@ -15,7 +14,7 @@ READY   := $(BIN)/.ready
 
 # ROWS: a regular expression for names of rows, for COMPARE and HISTORY.
 BENCH    := $(if $(COMPARE),bench.compare $(COMPARE),bench$(if $(filter yes,$(HISTORY)),.history))
-SELECTED := $(if $(filter no,$(SLOW))$(AGAIN),-m "not slow$(if $(AGAIN), and not once)" --hypothesis-profile=few)$(if $(filter no,$(SYMBOLS)), --kl-symbols=off)
+SELECTED := $(if $(filter no,$(SLOW))$(AGAIN),-m "not slow$(if $(AGAIN), and not once)" --hypothesis-profile=few)
 
 .PHONY: help demo test check lint docs bench measures mutants environment clean
 .DEFAULT_GOAL := help
