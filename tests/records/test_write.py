@@ -5,12 +5,14 @@ back.
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.model.kind import Field
 from kl_hooks.model.problem import Problems
 from kl_hooks.records.events import list_events
 from kl_hooks.records.query import (
@@ -200,6 +202,22 @@ def test_a_verb_works_on_what_it_is_for(ws: Workspace) -> None:
         apply_verb(ws, made.id, "accept")
     with pytest.raises(UsageProblem, match="has no verb 'akzept'"):
         apply_verb(ws, made.id, "akzept")
+
+
+def test_a_verb_dates_its_status_where_the_kind_has_a_date_for_it(
+    ws: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dated = replace(FILED, fields=(*FILED.fields, Field("decided_at", "date", "When.")))
+    record = create_record(ws, FILED, {"title": "Use X", "ruling": "X."})
+    assert FILED.date_field("accepted") == dated.date_field("superseded") == ""
+    assert "decided_at" not in apply_verb(ws, record.id, "accept").values
+    known = {**ws.kinds, "ruling": dated}
+    monkeypatch.setattr(Workspace, "kinds", property(lambda self: known))
+    other = create_record(ws, dated, {"title": "Use Y", "ruling": "Y."})
+    assert apply_verb(ws, other.id, "accept").text("decided_at") == iso(NOW)[:10]
+    earlier = create_record(ws, dated, {"title": "Use Z", "ruling": "Z."})
+    stated = apply_verb(ws, earlier.id, "accept", {"decided_at": "2020-01-01"})
+    assert stated.text("decided_at") == "2020-01-01", "what is stated counts"
 
 
 def test_history_of_a_file_is_git_s(repo: Checkout, ws: Workspace) -> None:
