@@ -67,8 +67,16 @@ def renumber(renumbered: decisions.Renumbered, _request: decisions.RenumberReque
     former, new = renumbered.former_id, renumbered.decision
     echo(f"{former} is now {new.id}\n    {new.path}")
     echo_lines(f"    changed: {place}" for place in renumbered.changed)
+    echo_lines(f"    changed: {record}" for record in renumbered.records)
     for place in renumbered.unsure:
         warn(f"{place}: names {former}; change it by hand if {new.id} is meant.")
+    for record in renumbered.unsure_records:
+        warn(f"{record}: names {former}; edit it if {new.id} is meant.")
+    for claim in renumbered.claims:
+        warn(
+            f"claim {claim.id} is about {former}; make it again for {new.id} if that is meant: kl claim"
+            f" add … --about {new.id}"
+        )
     for change in renumbered.left:
         proposal = f"{change.how} by {change.by}, {change.at[:10]}"
         warn(

@@ -27,6 +27,7 @@ from kl_hooks.workspace import require_initialized
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
     from kl_hooks.kinds.decision.discovery import Proposal
+    from kl_hooks.model.claim import Claim
     from kl_hooks.workspace import Workspace
 
 _PERCENT: Final = (0, 100)
@@ -255,6 +256,12 @@ class Renumbered(NamedTuple):
     """Which may mean either file."""
     left: tuple[ProposedChange, ...]
     """Which may mean either decision."""
+    records: tuple[NodeId, ...]
+    """Records of the database that name the new ID now."""
+    unsure_records: tuple[NodeId, ...]
+    """Those that may mean either decision."""
+    claims: tuple[Claim, ...]
+    """Claims about the former ID, which stay as they are."""
 
     @property
     def decision(self) -> Record:
@@ -278,6 +285,9 @@ def _renumber(ws: Workspace, request: RenumberRequest, _access: Access) -> Renum
             ProposedChange(NodeId(change.record), change.how, change.by, change.at)
             for change in renumbering.left
         ),
+        tuple(NodeId(record.id) for record in renumbering.records),
+        tuple(NodeId(record.id) for record in renumbering.unsure_records),
+        renumbering.claims,
     )
 
 
@@ -294,6 +304,9 @@ def _renumbered_to_dict(renumbered: Renumbered) -> dict[str, Any]:
         "changed": list(map(str, renumbered.changed)),
         "unsure": list(map(str, renumbered.unsure)),
         "unsure_proposals": [change._asdict() for change in renumbered.left],
+        "records": list(renumbered.records),
+        "unsure_records": list(renumbered.unsure_records),
+        "claims": [claim.id for claim in renumbered.claims],
     }
 
 
@@ -303,8 +316,9 @@ RENUMBER: Final = Operation(
     it.
 
     Where two files had the id, a line is taken to mean the one that was there when the line was
-    written, and a proposed change the one that was checked out when it was proposed; those of which
-    that is unknown are listed instead.
+    written, and a proposed change or a record of the database the one that was checked out when it
+    was written; those of which that is unknown are listed instead. Claims are evidence, and keep
+    what they state; those about the former id are listed.
     """,
     RenumberRequest,
     _renumber,

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 # Parts of kl that copy what people's documents or receipts state, whoever starts them.
-PROGRAMS: Final = ("seed", "mine", "upkeep", "kl decision discover")
+RENUMBERING: Final = "kl decision renumber"
+PROGRAMS: Final = ("seed", "mine", "upkeep", "kl decision discover", RENUMBERING)
 # Fields that an agent neither sets nor removes.
 _PERSONS_FIELDS: Final = ("status", "authority", "supersedes", "superseded_by")
 VERIFICATION_COMMANDS: Final[Mapping[str, str]] = {"verified": "verify", "disproven": "disprove"}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,6 +32,7 @@ from kl_hooks.records.events import (
 )
 from kl_hooks.records.permissions import (
     PROGRAMS,
+    RENUMBERING,
     agent_author,
     refuse_delete,
     rule_on_change,
@@ -604,20 +605,11 @@ def merge_records(
     if changes:
         second = change_record(ws, second, changes, how="merge", by=by, note=note)
     moved, spelled = [], {first.id, record_node(first.id)}
-    for other in _naming(ws, first):
+    for other in _naming(ws, first.id):
         if other.id not in (first.id, second.id) and not other.broken:
-            fields = [
-                one.name
-                for one in ws.kinds[other.kind].all_fields
-                if one.type == "ids" and one.name not in _SUCCESSION
-            ]
-            renamed = {
-                field: list(
-                    dict.fromkeys(second.id if one in spelled else one for one in other.many(field))
-                )
-                for field in fields
-                if not spelled.isdisjoint(other.many(field))
-            }
+            renamed = _renamed_links(ws.kinds[other.kind], other, spelled, second.id)
+            for name in _SUCCESSION:
+                renamed.pop(name, None)
             if renamed:
                 change_record(ws, other, renamed, how="merge", by=by, note=note)
                 moved.append(other.id)
@@ -629,14 +621,50 @@ def merge_records(
     return first, second, moved
 
 
-def _naming(ws: Workspace, record: Record) -> list[Record]:
-    """The records with a link to this one in a field."""
+def _renamed_links(
+    kind: Kind, record: Record, former: Collection[str], new: str
+) -> dict[str, list[str]]:
+    """Return field → the IDs that a record names, once it names the new one for the former; only
+    fields that change.
+    """
+    names = [field.name for field in kind.all_fields if field.type == "ids"]
+    return {
+        name: list(dict.fromkeys(new if link in former else link for link in record.many(name)))
+        for name in names
+        if not set(former).isdisjoint(record.many(name))
+    }
+
+
+def renumber_links(
+    ws: Workspace, former: str, new: str, is_meant: Callable[[Record], bool]
+) -> tuple[list[Record], list[Record]]:
+    """Let the records of the database that name a record name its new ID; return these, and those
+    that were left, because they may mean another record.
+
+    `is_meant`: whether a record that names the former ID means the one that has the new ID now.
+    """
+    spelled, moved, left = (former, record_node(former)), list[Record](), list[Record]()
+    for record in _naming(ws, former):
+        # a file is text, in which the ID has been replaced
+        if record.path or record.broken:
+            continue
+        if not is_meant(record):
+            left.append(record)
+            continue
+        links = _renamed_links(ws.kinds[record.kind], record, spelled, new)
+        note = {"from": former, "to": new}
+        moved.append(change_record(ws, record, links, how="renumber", by=RENUMBERING, note=note))
+    return moved, left
+
+
+def _naming(ws: Workspace, identifier: str) -> list[Record]:
+    """The records with a link to one in a field."""
     from kl_hooks.graph import links
     from kl_hooks.records.sync import sync
 
     sync(ws)
     with ws.store.reading("graph") as db:
-        found = links.incoming(db, record_node(record.id)) if db is not None else []
+        found = links.incoming(db, record_node(identifier)) if db is not None else []
     return get_records(
         ws, sorted({one.source.removeprefix("adr:") for one in found if one.method == "record"})
     )

@@ -615,6 +615,33 @@ def test_renumbering_takes_proposed_changes_along(repo: Checkout) -> None:
     assert proposed_changes(repo) == []
 
 
+def test_records_of_the_database_name_the_new_id_and_claims_are_listed(repo: Checkout) -> None:
+    made(repo, "One")
+    agent = {"KL_AGENT": "bot"}
+    for words in (
+        ("finding", "new", "Slow", "--entity", "a", "--finding", "slow", "--about", "ADR-0001"),
+        ("outcome", "capture", "Done", "--decision", "ADR-0001", "--decision", "ADR-0002"),
+    ):
+        assert repo.kl(*words, env=agent).returncode == 0
+    assert repo.kl("claim", "add", "It holds", "--about", "adr:ADR-0001").returncode == 0
+    done = repo.kl("decision", "renumber", "ADR-0001", "--format", "json", env=agent)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert len(answer["records"]) == 2 and answer["unsure_records"] == []
+    (claim,) = answer["claims"]
+    assert (
+        claim == json.loads(repo.kl("claim", "list", "--format", "json").stdout)["claims"][0]["id"]
+    )
+    (outcome,) = json.loads(repo.kl("outcome", "list", "--format", "json").stdout)["records"]
+    shown_outcome = json.loads(repo.kl("outcome", "show", outcome["id"], "--format", "json").stdout)
+    assert shown_outcome["fields"]["related_adr_ids"] == ["ADR-0002"]
+    listed = repo.kl("finding", "list", "--about", "ADR-0002").stdout
+    assert (
+        "Slow" in listed and "Slow" not in repo.kl("finding", "list", "--about", "ADR-0001").stdout
+    )
+    assert proposed_changes(repo) == []
+
+
 @pytest.fixture
 def merged(repo: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
     """A merge of two decisions with one ID, of which the own one has a proposed change since before."""
@@ -626,6 +653,8 @@ def merged(repo: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> C
         one.commit(name)
     edit = ("decision", "edit", "ADR-0001", "--rationale", "before the merge")
     assert repo.kl(*edit, env={"KL_AGENT": "bot"}).returncode == 0
+    finding = ("finding", "new", "Slow", "--entity", "a", "--finding", "x", "--about", "ADR-0001")
+    assert repo.kl(*finding).returncode == 0
     # the log of HEAD counts seconds
     monkeypatch.setenv("GIT_COMMITTER_DATE", "2099-01-01T00:00:00Z")
     repo.git("pull", "-q", "--no-rebase", "--no-edit", str(other.root), "main")
@@ -645,6 +674,8 @@ def test_a_proposed_change_means_the_decision_that_was_checked_out(
     assert shown(merged, owner)["title"] == "From mine"
     left = "ADR-0001: a proposed change names ADR-0001 (edit by agent:bot"
     assert (left in done.stderr) == (not is_mine)
+    assert "Slow" in merged.kl("finding", "list", "--about", owner).stdout
+    assert (": names ADR-0001; edit it if ADR-0002 is meant" in done.stderr) == (not is_mine)
 
 
 def test_a_proposed_change_from_before_the_log_of_head_means_neither_decision(

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.claims import all_claims
 from kl_hooks.git.repository import Repository, git_in
 from kl_hooks.git.run import GitFailed
 from kl_hooks.kinds.catalog import DECISION
-from kl_hooks.model.symbol import RECORD_ID
+from kl_hooks.model.symbol import RECORD_ID, record_node
 from kl_hooks.records.repository import (
     FileChanges,
     authored_files,
@@ -25,10 +26,12 @@ from kl_hooks.records.repository import (
     used_numbers,
 )
 from kl_hooks.records.sync import sync
-from kl_hooks.records.write import Proposal, renumber_proposals
+from kl_hooks.records.write import Proposal, renumber_links, renumber_proposals
 from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
+    from kl_hooks.model.claim import Claim
+    from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
 
 _MAX_BYTES: Final = 1_000_000
@@ -47,8 +50,14 @@ class Renumbering:
     """`path:line` of references that were changed."""
     unsure: tuple[str, ...]
     """`path:line` of references that may mean either file."""
-    left: tuple[Proposal, ...] = ()
+    left: tuple[Proposal, ...]
     """Changes that wait for a person, and may mean either file."""
+    records: tuple[Record, ...]
+    """Records of the database that name the new ID now."""
+    unsure_records: tuple[Record, ...]
+    """Those that may mean either file."""
+    claims: tuple[Claim, ...]
+    """Claims about the former ID: evidence states what it stated."""
 
 
 def renumber(ws: Workspace, place: str) -> Renumbering:
@@ -92,21 +101,39 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
         unmoved = renumber_proposals(
             db,
             partial(pattern.sub, new),
-            lambda proposal: not others or _is_proposed_for(ws, proposal, path, others),
+            lambda proposal: not others or _is_meant_at(ws, proposal.at, path, others),
             iso(ws.clock.now()),
         )
+    records, unsure_records = renumber_links(
+        ws, old, new, lambda record: not others or _is_meant_at(ws, _moment(record), path, others)
+    )
     sync(ws)
-    return Renumbering(old, new, target, tuple(changed), tuple(unsure), tuple(unmoved))
+    return Renumbering(
+        old,
+        new,
+        target,
+        tuple(changed),
+        tuple(unsure),
+        tuple(unmoved),
+        tuple(records),
+        tuple(unsure_records),
+        tuple(claim for claim in all_claims(ws) if claim.about in (old, record_node(old))),
+    )
 
 
-def _is_proposed_for(ws: Workspace, proposal: Proposal, moved: str, others: list[str]) -> bool:
-    """Return whether a proposal means the moved file: when it was made, the commit that was checked
-    out had that one, and none of the others.
+def _moment(record: Record) -> str:
+    """Return when a record of the database was written last."""
+    return record.text("updated") or record.text("date")
+
+
+def _is_meant_at(ws: Workspace, at: str, moved: str, others: list[str]) -> bool:
+    """Return whether what was written at a moment means the moved file: the commit that was checked
+    out then had that one, and none of the others.
     """
     # of a database that several clones use: what another one had checked out is unknown here
     if ws.repo is None or ws.store.address is not None:
         return False
-    commit = _commit_at(ws.repo, micros(proposal.at))
+    commit = _commit_at(ws.repo, micros(at))
     return bool(commit) and _exists_in(ws, commit, [moved]) and not _exists_in(ws, commit, others)
 
 
