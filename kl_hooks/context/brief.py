@@ -62,6 +62,8 @@ _RECORDS: Final = 5
 _COMMITS: Final = 1
 _LEAST_RELEVANCE: Final = 400
 """Thousandths: two of five words, or a name (`context.fuse.relevance`)."""
+_PASSAGES: Final = ("page", "document", "evidence", "claim")
+"""Kinds that a brief has only where it shows no code."""
 _ALWAYS: Final = ("failing test", "violation", "commit", TESTS)
 """Kinds of which the words do not decide: what else must be true of a commit is below."""
 
@@ -154,7 +156,7 @@ def shorten(
     counts: Counter[str] = Counter()
     for one in records:
         sort = one.candidate.kind
-        most = _most_of(sort, bool(places))
+        most = _most_of(one.candidate, bool(places))
         is_relevant = sort in _ALWAYS or relevance(one) >= _LEAST_RELEVANCE
         if not one.candidate.pinned and (counts[sort] >= most or not is_relevant):
             continue
@@ -202,14 +204,12 @@ def _beside(code: Code, shown: Sequence[Ranked]) -> Iterator[Ranked]:
             yield replace(others[0], candidate=candidate)
 
 
-def _most_of(kind: str, is_code_shown: bool) -> int:
-    if kind == "commit":
+def _most_of(candidate: Candidate, is_code_shown: bool) -> int:
+    if candidate.kind == "commit":
         return _COMMITS
-    if kind in ("page", "document", "evidence", "claim"):
-        if is_code_shown:
-            return 0
-        return _RECORDS
-    return _RECORDS
+    # what was seeded from a README has no more in it than its passage
+    is_passage = candidate.kind in _PASSAGES or bool(candidate.read_from)
+    return 0 if is_passage and is_code_shown else _RECORDS
 
 
 def _packed_names(symbols: Sequence[Ranked]) -> Iterator[str]:

@@ -81,6 +81,18 @@ def test_no_passage_of_docs_and_no_bare_file_is_in_it(shop: Checkout) -> None:
         assert not line.startswith("- ") or len(line.split()) > 2, line
 
 
+def test_a_guide_that_was_seeded_from_a_readme_is_in_it_only_where_no_code_fits(
+    shop: Checkout,
+) -> None:
+    words = "Install vouchers: a second voucher of a cart is added by add_voucher. Rsync the bundle to a mirror."
+    shop.write("README.md", f"# Shop\n\nA shop.\n\n## Installation\n\n{words}\n")
+    shop.commit()
+    assert shop.kl("seed").returncode == 0
+    assert "Installation" in shop.kl("guide", "list").stdout
+    assert "GUIDE-" not in brief(shop)
+    assert "GUIDE-" in brief(shop, "Rsync the bundle to a mirror")
+
+
 def test_other_names_of_the_file_are_on_one_line(shop: Checkout) -> None:
     text = brief(shop)
     (line,) = (line for line in text.splitlines() if "  also " in line)
