@@ -27,6 +27,8 @@ _MOST: Final = 2_000
 _MOST_MESSAGES, _MOST_TOKENS, _MOST_ERRORS, _SIMILAR, _COOLDOWN = 50, 100_000, 5, 0.7, 20
 _MOST_WORDS, _FEWEST_WORDS = 400, 4
 """Words of a prompt that are compared, and fewer than which it is not."""
+_KEY: Final = 24
+"""Digits of a session's file name."""
 _OLD: Final = 30 * 86_400
 """Seconds after which a session is forgotten."""
 
@@ -127,7 +129,7 @@ def open_session(ws: Workspace, event: Event) -> Iterator[Session]:
     folder = ws.state.directory / FOLDER
     key = hashlib.sha256(
         f"{event.agent.name}\0{event.session}".encode("utf-8", "replace")
-    ).hexdigest()[:24]
+    ).hexdigest()[:_KEY]
     path = folder / f"{key}.json"
     session = _load(path)
     before = asdict(session)
@@ -183,7 +185,8 @@ def _load_drift(found: object) -> Drift:
 
 
 def _forget_old(folder: Path, now: float) -> None:
-    for path in folder.glob("*.json"):
+    # other files there are of installations and visits
+    for path in folder.glob(f"{'[0-9a-f]' * _KEY}.json"):
         with suppress(OSError):  # another process may have removed it
             if path.stat().st_mtime < now - _OLD:
                 path.unlink()

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -89,6 +90,43 @@ def test_a_session_starts_with_the_tests_that_fail(shop: Checkout) -> None:
     )
     leave_run(shop.workspace(), [(name, "passed", 5) for name in names])
     assert notify(shop, "SessionStart", source="startup") is None
+
+
+def test_a_session_starts_with_what_was_decided_since_the_last_one(shop: Checkout) -> None:
+    def decide(number: int, title: str) -> None:
+        name = f"ADR-{number:04}"
+        head = f"---\nid: {name}\ntitle: {title}\nstatus: accepted\n---\n"
+        text = f"{head}\n## Context\n\nMoney.\n\n## Decision\n\nWhole numbers.\n"
+        shop.write(f".kl/knowledge/decisions/{name}-it.md", text)
+
+    decide(4, "Domain stays pure")
+    started = notify(shop, "SessionStart", source="startup", session_id="s1")
+    assert started is None or "Decided Since" not in context(started), "its first visit"
+    for number in range(5, 12):
+        decide(number, f"Choice {number}")
+    text = context(notify(shop, "SessionStart", source="startup", session_id="s2"))
+    assert "## Decided Since Your Last Session\n- ADR-0005\n  | Choice 5\n" in text
+    assert "ADR-0004" not in text and "- 2 more: kl decision list\n" in text
+    again = notify(shop, "SessionStart", source="startup", session_id="s3")
+    assert again is None or "Decided Since" not in context(again)
+    # another agent was never here
+    other = notify(shop, "SessionStart", "codex", source="startup", session_id="s4")
+    assert other is None or "Decided Since" not in context(other)
+
+
+def test_only_old_sessions_are_forgotten_and_no_installation(shop: Checkout) -> None:
+    assert shop.kl("agents", "install", "claude").returncode == 0
+    changed(shop)
+    folder = shop.state / "agents"
+    sessions = {path.name for path in folder.iterdir()} - {"installed.json"}
+    assert len(sessions) == 1
+    for path in folder.iterdir():
+        os.utime(path, (0, 0))
+    changed(shop, agent="cursor")
+    left = {path.name for path in folder.iterdir()}
+    assert "installed.json" in left and left.isdisjoint(sessions)
+    assert shop.kl("agents", "uninstall", "claude").returncode == 0
+    assert not (shop.root / ".claude" / "settings.local.json").exists()
 
 
 def test_a_session_in_a_repository_without_records_starts_silently(shop: Checkout) -> None:
