@@ -228,7 +228,7 @@ def other_runs(
     whole: dict[tuple[str, ...], int] = {}
     differences: dict[str, Difference] = {}
     environments = environments_of(ws, repo, other)
-    for entry in _candidates(snapshot, trees):
+    for entry in runs_of_others(snapshot, trees):
         key = environment_key(entry.receipt)
         # by environment: runs of one Python must not use up the places of another one's
         if whole.get(key, 0) < _WHOLE_RUNS:
@@ -241,7 +241,7 @@ def other_runs(
     return runs
 
 
-def _candidates(snapshot: Snapshot, trees: Sequence[str]) -> Iterator[Entry]:
+def runs_of_others(snapshot: Snapshot, trees: Sequence[str]) -> Iterator[Entry]:
     """The newest runs of tests, newest first, on other contents."""
     for entry in snapshot.runs(_RUNS):
         receipt = entry.receipt

@@ -6,28 +6,34 @@ Each answer names the run that it rests on; what no recorded run shows is not me
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.evidence.shared_names import lasting_name
-from kl_hooks.evidence.snapshot import snapshot
+from kl_hooks.evidence.snapshot import Snapshot, newest_first, snapshot
 from kl_hooks.git.worktree import tree_of_revision
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import name_list, one_line
-from kl_hooks.proof.difference import Base, changed_states
+from kl_hooks.proof.difference import Base, changed_states, content_of_run
 from kl_hooks.proof.facts import STALE, VALID
 from kl_hooks.proof.failures import signature
-from kl_hooks.proof.impact import Runs, content_of, repository_of
+from kl_hooks.proof.impact import content_of, repository_of
+from kl_hooks.proof.other_runs import (
+    OtherRun,
+    environments_of,
+    runs_of_content,
+    runs_of_others,
+)
 
 if TYPE_CHECKING:
+    from kl_hooks.evidence.ledger import Entry
     from kl_hooks.model.receipt import Evidence
-    from kl_hooks.proof.other_runs import OtherRun
+    from kl_hooks.proof.facts import Difference
     from kl_hooks.workspace import Workspace
 
 _NAMED: Final = 4
-_MOST_TESTS: Final = 5_000
-"""Recorded tests of a store; of more, the comparison of twenty runs takes minutes."""
 _SHORT: Final = 8
 """Digits of a run that a person is shown."""
 
@@ -52,14 +58,10 @@ def since_pass(ws: Workspace, failures: Mapping[str, Evidence]) -> dict[str, Sin
     """
     # a run of tests changes nothing in the store
     with snapshot(ws, imports=False) as stored:
-        if stored.db and stored.db.rows("SELECT COUNT(*) FROM test")[0][0] > _MOST_TESTS:
-            return {}  # a person waits for the report
-        runs = [_Run.of(part) for part in Runs(ws, stored, content_of(ws)).parts]
-        uncommitted = _uncommitted_states(ws)
-        unchanged = [run for run in runs if uncommitted and run.lacks(uncommitted)]
+        runs = _Runs(ws, stored)
         answers = {
-            test: _newest_pass(lasting_name(test), failure, runs)._replace(
-                failed=_failing_run(lasting_name(test), failure, unchanged)
+            test: runs.newest_pass(lasting_name(test), failure)._replace(
+                failed=runs.failing_run(lasting_name(test), failure)
             )
             for test, failure in failures.items()
         }
@@ -67,72 +69,101 @@ def since_pass(ws: Workspace, failures: Mapping[str, Evidence]) -> dict[str, Sin
 
 
 class _Run(NamedTuple):
-    """A recorded run, and what it shows of each test."""
+    """A recorded run, and its results."""
 
-    part: OtherRun
+    entry: Entry
     results: Mapping[str, Evidence]
     """By lasting node ID."""
 
     @classmethod
-    def of(cls, part: OtherRun) -> _Run:
-        evidence = part.original.receipt.evidence
+    def of(cls, entry: Entry) -> _Run:
+        evidence = entry.receipt.evidence
         return cls(
-            part,
+            entry,
             {lasting_name(result.subject.removeprefix("test:")): result for result in evidence},
         )
 
-    @property
-    def id(self) -> str:
-        return self.part.original.receipt.run
 
-    def lacks(self, states: Mapping[str, str]) -> bool:
-        """Whether it ran on content that has these files (path → state) as they are there."""
-        changes = self.part.changes.changes
-        return all(
-            path in changes and changes[path].before == state for path, state in states.items()
-        )
+class _Runs:
+    """The newest runs. One is compared with the files as they are only where a failing test passed
+    in it: a person waits for the report, and a comparison reads all files that differ.
+    """
 
+    def __init__(self, ws: Workspace, stored: Snapshot) -> None:
+        self._ws, self._stored, self._repo = ws, stored, repository_of(ws)
+        self._content = content_of(ws)
+        environments = environments_of(ws, self._repo, self._content.other)
+        self._compared = runs_of_content(stored, stored.of_tree(self._content.trees), environments)
+        own = (run.original for run in self._compared.values())
+        entries = newest_first((*own, *runs_of_others(stored, self._content.trees)))
+        self._runs = [_Run.of(entry) for entry in entries]
+        self._environments = environments
+        self._differences: dict[str, Difference] = {}
+        self._unchanged: dict[str, bool] = {}
 
-def _uncommitted_states(ws: Workspace) -> dict[str, str]:
-    """Return the state that each file has in HEAD which is another one on disk."""
-    repo = repository_of(ws)
-    tree = tree_of_revision(repo, "HEAD")
-    states = changed_states(repo, Base(tree, {}), None) if tree else {}
-    return {path: before for path, (before, _) in states.items()}
+    def newest_pass(self, test: str, failure: Evidence) -> SincePass:
+        """The newest run in which the test passed, and what changed since."""
+        for run in self._runs:
+            evidence = run.results.get(test)
+            if evidence is None:
+                continue
+            if evidence.outcome in REFUTES and signature(evidence) != signature(failure):
+                break  # another failure: what ended it is not what this one began with
+            if evidence.outcome != "passed":
+                continue
+            part = self._comparison(run.entry)
+            verdict = part.verdicts.get(evidence.subject.removeprefix("test:"))
+            if verdict is not None and verdict.state in (STALE, VALID):
+                names = tuple(split_id(symbol)[1] for symbol in verdict.symbols)
+                reasons = (verdict.reason,) if verdict.reason else ()
+                return SincePass(run.entry.receipt.run, names or reasons)
+            # what it executed was not recorded: all that changed, if anything did
+            paths = tuple(sorted(part.changes.changes.keys() - part.changes.documents))
+            return SincePass(run.entry.receipt.run, paths) if paths else SincePass()
+        return SincePass()
 
+    def failing_run(self, test: str, failure: Evidence) -> str:
+        """The newest run without the uncommitted changes that has a result of the test, where it
+        failed in the same way; empty where there is none.
+        """
+        for run in self._runs if self._uncommitted else ():
+            evidence = run.results.get(test)
+            if evidence is not None and self._is_unchanged(run.entry):
+                is_same = evidence.outcome in REFUTES and signature(evidence) == signature(failure)
+                return run.entry.receipt.run if is_same else ""
+        return ""
 
-def _failing_run(test: str, failure: Evidence, runs: Sequence[_Run]) -> str:
-    """The newest of these runs with a result of the test, where it failed in the same way."""
-    for run in runs:
-        evidence = run.results.get(test)
-        if evidence is not None:
-            is_same = evidence.outcome in REFUTES and signature(evidence) == signature(failure)
-            return run.id if is_same else ""
-    return ""
+    @cached_property
+    def _uncommitted(self) -> dict[str, str]:
+        """The state that each file has in HEAD which is another one on disk."""
+        tree = tree_of_revision(self._repo, "HEAD")
+        states = changed_states(self._repo, Base(tree, {}), None) if tree else {}
+        return {path: before for path, (before, _) in states.items()}
 
+    def _is_unchanged(self, entry: Entry) -> bool:
+        """Whether a run was on content that has the files with uncommitted changes as in HEAD."""
+        if entry.id not in self._unchanged:
+            base = content_of_run(self._repo, entry.receipt)
+            states = changed_states(self._repo, base, self._content.other) if base else {}
+            self._unchanged[entry.id] = all(
+                path in states and states[path][0] == state
+                for path, state in self._uncommitted.items()
+            )
+        return self._unchanged[entry.id]
 
-def _newest_pass(test: str, failure: Evidence, runs: Sequence[_Run]) -> SincePass:
-    for run in runs:
-        evidence = run.results.get(test)
-        if evidence is None:
-            continue
-        if evidence.outcome in REFUTES and signature(evidence) != signature(failure):
-            break  # another failure: what ended it is not what this one began with
-        if evidence.outcome != "passed":
-            continue
-        verdict = run.part.verdicts.get(evidence.subject.removeprefix("test:"))
-        if verdict is not None and verdict.state in (STALE, VALID):
-            names = tuple(split_id(symbol)[1] for symbol in verdict.symbols)
-            return SincePass(run.id, names or ((verdict.reason,) if verdict.reason else ()))
-        # what it executed was not recorded: all that changed, if anything did
-        paths = _changed_paths(run.part)
-        return SincePass(run.id, paths) if paths else SincePass()
-    return SincePass()
-
-
-def _changed_paths(part: OtherRun) -> tuple[str, ...]:
-    """The files, without documentation, that differ from the content of a run."""
-    return tuple(sorted(part.changes.changes.keys() - part.changes.documents))
+    def _comparison(self, entry: Entry) -> OtherRun:
+        if entry.id not in self._compared:
+            self._compared[entry.id] = OtherRun.judged(
+                self._ws,
+                self._repo,
+                self._stored,
+                entry,
+                self._content.trees[0],
+                self._content.other,
+                self._differences,
+                self._environments,
+            )
+        return self._compared[entry.id]
 
 
 def change_line(answers: Mapping[str, SincePass], total: int) -> str:

@@ -7,9 +7,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kl_hooks.model.receipt import Evidence
+from kl_hooks.proof.other_runs import OtherRun
+from kl_hooks.proof.since_pass import since_pass
+from kl_hooks.workspace import open_workspace
 from tests.support import run_in_process
 
 from .recorded import environment, git, recorded, repository, run_pytest
@@ -188,6 +193,29 @@ def test_what_changed_since_it_passed_comes_before_all_else(repo: Path) -> None:
     # not since the runs that failed in between
     shop(repo, "len(lines)  +  1")
     assert line in run_pytest(repo).stdout
+
+
+def test_of_many_runs_only_the_last_pass_is_compared(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, words in enumerate(((), ("-k", "add"), (), ("-k", "other"), ("-k", "add"))):
+        shop(repo, f"sum(lines)  # {number}")
+        run_pytest(repo, *words)
+    last_pass = recorded(repo)[2].id
+    shop(repo, "3")
+    compared = list[str]()
+    original = OtherRun.judged
+
+    def counting(*arguments: Any) -> OtherRun:
+        compared.append(arguments[3].receipt.run)
+        return original(*arguments)
+
+    monkeypatch.setattr(OtherRun, "judged", counting)
+    failure = Evidence("TestResult", "test:test_shop.py::test_total", "failed", 0, None, {})
+    ws = open_workspace(repo)
+    answers = since_pass(ws, {"test_shop.py::test_total": failure})
+    assert answers["test_shop.py::test_total"].passed.startswith(last_pass)
+    assert [run[:8] for run in compared] == [last_pass]
 
 
 def test_a_failure_without_any_change_is_reported_as_one(repo: Path) -> None:
