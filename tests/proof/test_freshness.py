@@ -182,7 +182,7 @@ def test_a_claim_rests_on_what_it_names_and_on_the_tests_that_it_cites(shop: Sho
             {names, "cited", *whole},
         ),
         ("return self.size", "return 1", "cart.py", {names, "class", *whole}),
-        ("size = 1", "size = 2", "cart.py", {names, "class", "cited", *whole}),
+        ("size = 1", "size = 2", "cart.py", {names, "class", *whole}),
         ("RATE = 1", "RATE = 2", "cart.py", {"cited", *whole}),
         ("def total():", "def total(x=0):", "cart.py", {"symbol", names, "cited", *whole}),
         ("def unused():\n    return 0\n", "", "cart.py", whole),
