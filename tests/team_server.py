@@ -123,7 +123,7 @@ class TeamServer:
             )
         import psycopg
 
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120  # a server that was cut off recovers, on a busy machine slowly
         while True:
             try:
                 psycopg.connect(self.url()).close()

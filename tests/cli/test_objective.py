@@ -72,7 +72,7 @@ def test_every_package_shows_active_objectives_and_five_tasks_at_most(repo: Chec
     repo.kl("objective", "pause", "OBJ-0002")
     package = repo.kl("context", "round the total of items").stdout
     assert "OBJ-0001 Zebra crossing: 0 % (0 of 7 tasks)" in package
-    assert "- a5" in package and "a6" not in package and "… and 2 more" in package
+    assert "- a5" in package and "- a6" not in package and "… and 2 more" in package
     assert "OBJ-0002" not in package
 
 
