@@ -304,8 +304,8 @@ def enabled_agents(repo: Repository, setting: str = SETTING) -> list[str]:
 
 def named_python(repo: Repository) -> str:
     """Return the interpreter that this clone names for shared entries; empty: none."""
-    found = git_in(repo, "config", "--local", "--get", PYTHON, ok=(0, 1))
-    return found.decode("utf-8", "surrogateescape").removesuffix("\n")
+    output = git_in(repo, "config", "--local", "--get", PYTHON, ok=(0, 1))
+    return output.decode("utf-8", "surrogateescape").removesuffix("\n")
 
 
 def _name_python(repo: Repository) -> None:

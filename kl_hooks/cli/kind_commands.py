@@ -206,8 +206,9 @@ def _naming_options(*, has_editor: bool) -> Iterator[None]:
             missing = re.fullmatch(r'"(\w+)" is missing\.', problem.message)
             option = names.get(missing[1]) if missing else None
             give = f"Give {option}{', or --edit' if has_editor else ''}."
-            # the hint is the description of the field
-            hint = OwnText(f"{problem.hint} {give}".strip())
+            hint = f"{problem.hint} {give}".strip()
+            if isinstance(problem.hint, OwnText):  # the description of the field
+                hint = OwnText(hint)
             problems.append(problem._replace(hint=hint) if option else problem)
         raise Problems(problems) from None
 

@@ -284,14 +284,16 @@ def impacted(
     lists_each = is_whole or request.limit < total or total <= _MOST_ROWS
     echo_lines((_whole_lines if lists_each else _file_lines)(groups, request.limit))
     _warn_of_more(impacted_tests.tests)
-    known = len(groups.get("known", ()))
+    known_total = len(groups.get("known", ()))
     if impacted_tests.settled == 1:
         others = "1 other result is valid"
     else:
         others = f"the results of {impacted_tests.settled} others are valid"
-    # whoever asks for a part knows how to run it
-    is_narrower = 0 < known < total and not request.changed and not request.staged
-    narrow = f" ({known} known: pytest --kl-impacted --kl-unrecorded=none)" if is_narrower else ""
+    # a part that was asked for, such as a range, is not what the command would run
+    is_narrower = 0 < known_total < total and not request.changed and not request.staged
+    narrow = (
+        f" ({known_total} known: pytest --kl-impacted --kl-unrecorded=none)" if is_narrower else ""
+    )
     echo(f"{counted(total, 'test')} to run{narrow}; {others}")
 
 
@@ -311,12 +313,12 @@ def _file_lines(groups: Mapping[str, Sequence[Impacted]], _limit: int) -> Iterat
     counted.
     """
     rows = {name: _rows_of_files(tests) for name, tests in groups.items()}
-    known = rows.get("known", [])
+    known_rows = rows.get("known", [])
     others = rows.get("imports", [])
     most_known = _MOST_ROWS - min(_FEWEST_ROWS, len(others))
     shown = {
-        "known": known[:most_known],
-        "imports": others[: _MOST_ROWS - min(most_known, len(known))],
+        "known": known_rows[:most_known],
+        "imports": others[: _MOST_ROWS - min(most_known, len(known_rows))],
     }
     for name, tests in groups.items():
         if list(groups) != ["known"]:

@@ -45,10 +45,10 @@ def tool(name: str, arguments: str, listed: bool, described: bool, allow_write: 
             return CLEAN
         # one byte more than allowed, so that what is too long is refused and not cut
         if arguments == "-":
-            given = sys.stdin.buffer.read(LARGEST_INPUT + 1)
+            payload = sys.stdin.buffer.read(LARGEST_INPUT + 1)
         else:
-            given = arguments.encode("utf-8", "replace")
-        answer, code = call(ws, name, given, allow_write=allow_write)
+            payload = arguments.encode("utf-8", "replace")
+        answer, code = call(ws, name, payload, allow_write=allow_write)
     except KlError as problem:
         answer, code = failed(name, problem), problem.exit_code
     except Exception as fault:  # an agent always gets JSON; the report and exit code 4 follow

@@ -45,7 +45,7 @@ class Body:
 
     assignments: Mapping[str, Assignment] = field(default_factory=dict)
     """Name → its value, in the order of the statements."""
-    rest: tuple[str, ...] = ()
+    other_statements: tuple[str, ...] = ()
     """All other statements."""
     is_plain: bool = True
     """Whether the other statements make and call nothing: constants, annotations."""
@@ -62,14 +62,14 @@ def bodies(content: bytes) -> Mapping[str, Body]:
         scopes = list(_bodies(tree, "", used))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    # of several classes of one name nobody knows which one a test gets
+    # of several classes of one name it is unknown which one a test gets
     number = Counter(scope for scope, _ in scopes)
     return {scope: body for scope, body in scopes if number[scope] == 1}
 
 
 def changed_assignments(old: Body, new: Body) -> frozenset[str] | None:
     """The names whose value or presence differs; None where a body differs in more than these."""
-    if old.rest != new.rest:
+    if old.other_statements != new.other_statements:
         return None
     common = old.assignments.keys() & new.assignments.keys()
     orders = [[name for name in body.assignments if name in common] for body in (old, new)]
@@ -87,7 +87,7 @@ def _bodies(
 ) -> Iterator[tuple[str, Body]]:
     bound = Counter(_names_bound(node.body))
     assignments: dict[str, Assignment] = {}
-    rest: list[str] = []
+    other_statements: list[str] = []
     is_plain = True
     for statement in node.body:
         if isinstance(statement, ast.ClassDef):
@@ -100,9 +100,9 @@ def _bodies(
         if pair and _is_alone(pair[0], bound, used, own) and _is_suitable(*pair, scope):
             assignments[pair[0]] = pair[1]
         else:
-            rest.append(ast.dump(statement))
+            other_statements.append(ast.dump(statement))
             is_plain = is_plain and (pair is not None or _makes_nothing(statement))
-    yield scope, Body(assignments, tuple(rest), is_plain)
+    yield scope, Body(assignments, tuple(other_statements), is_plain)
 
 
 def _makes_nothing(statement: ast.stmt) -> bool:

@@ -413,7 +413,7 @@ class Comparison:
         files = self.star_importers(path)
         for user in self._imported_files_with(ALL):
             body = bodies(self.difference.text(user, 0) or b"(").get("")
-            if body is None or any(ALL in statement for statement in body.rest):
+            if body is None or any(ALL in statement for statement in body.other_statements):
                 files.append(user)
         words = (ALL, "exec", "eval", "__import__")
         named = self.touch(words, lambda _, uses: not uses.names.isdisjoint(words))

@@ -64,10 +64,10 @@ def _users(
         )
         for symbol in symbols
     }
-    known = symbols_by_id(db, sorted(set().union(*sources.values())))
+    user_by_id = symbols_by_id(db, sorted(set().union(*sources.values())))
     shown = {
         identifier: user
-        for identifier, user in known.items()
+        for identifier, user in user_by_id.items()
         if not is_test_path(user.path) and is_shown(identifier, user.path)
     }
     return {

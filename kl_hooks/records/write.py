@@ -664,9 +664,10 @@ def _naming(ws: Workspace, identifier: str) -> list[Record]:
 
     sync(ws)
     with ws.store.reading("graph") as db:
-        found = links.incoming(db, record_node(identifier)) if db is not None else []
+        incoming = links.incoming(db, record_node(identifier)) if db is not None else []
     return get_records(
-        ws, sorted({one.source.removeprefix("adr:") for one in found if one.method == "record"})
+        ws,
+        sorted({link.source.removeprefix("adr:") for link in incoming if link.method == "record"}),
     )
 
 

@@ -21,15 +21,15 @@ _ARGUMENTS: Final = 5
 
 def impact_lines(tests: Sequence[Impacted]) -> Iterator[str]:
     """Yield a line for each group of impacted tests, the surest first, with what runs them."""
-    known = [test.test for test in tests if test.group is Group.KNOWN]
-    near = [test.test for test in tests if test.group is Group.IMPORTS]
-    if known:
-        yield f"{counted(len(known), 'recorded test')} must run again: {_command(known)}"
-    if near:
-        files = list(dict.fromkeys(map(test_path, near)))
+    known_tests = [test.test for test in tests if test.group is Group.KNOWN]
+    nearby_tests = [test.test for test in tests if test.group is Group.IMPORTS]
+    if known_tests:
+        yield f"{counted(len(known_tests), 'test')} must run: {_command(known_tests)}"
+    if nearby_tests:
+        files = list(dict.fromkeys(map(test_path, nearby_tests)))
         yield (
-            f"{counted(len(near), 'test')} of {counted(len(files), 'file')} may reach it by imports"
-            f" and {'was' if len(near) == 1 else 'were'} never recorded, nearest:"
+            f"{counted(len(nearby_tests), 'test')} of {counted(len(files), 'file')} may reach it by imports"
+            f" and {'was' if len(nearby_tests) == 1 else 'were'} never recorded, nearest:"
             f" {name_list(files, _FILES)}"
         )
 

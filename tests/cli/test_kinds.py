@@ -6,8 +6,12 @@ import json
 import shlex
 from pathlib import Path
 
+import click
 import pytest
 
+from kl_hooks.cli.kind_commands import _naming_options
+from kl_hooks.model.problem import Problem, Problems
+from kl_hooks.model.text import OwnText
 from tests.support import Checkout
 
 RIGHT = ("--context", "It was slow.", "--decision", "Use ast.")
@@ -386,3 +390,18 @@ def test_what_an_empty_list_states_can_be_typed_unchanged(repo: Checkout, kind: 
     assert "Editing failed" in done.stderr if "--edit" in advice else done.returncode == 0, (
         done.stderr
     )
+
+
+def test_only_a_hint_of_kl_itself_stays_one_with_the_name_of_the_option() -> None:
+    """No policy takes anything out of kl's own words: another hint must not become one of them."""
+    command = click.Command("new", params=[click.Option(["--title"])])
+    for hint in (OwnText("What it is."), "What somebody wrote."):
+        with (
+            click.Context(command),
+            pytest.raises(Problems) as caught,
+            _naming_options(has_editor=False),
+        ):
+            raise Problems([Problem("kl fact new", 0, 0, '"title" is missing.', hint)])
+        (problem,) = caught.value.problems
+        assert problem.hint == f"{hint} Give --title."
+        assert isinstance(problem.hint, OwnText) is isinstance(hint, OwnText)

@@ -537,7 +537,7 @@ def test_at_the_end_it_gets_the_tests_that_decide_its_change(tmp_path: Path, hom
     changed(repo, path="shop.py")
     reason = notify(repo, "Stop", stop_hook_active=False)["reason"].splitlines()
     assert reason[1:3] == [
-        "  1 recorded test must run again: pytest test_recorded.py::test_total",
+        "  1 test must run: pytest test_recorded.py::test_total",
         ("  1 test of 1 file may reach it by imports and was never recorded, nearest: test_new.py"),
     ]
 
