@@ -26,6 +26,7 @@ from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.output import (
     REPORT_FORMATS,
     allowed,
+    command_access,
     counted,
     format_option,
     warn,
@@ -187,6 +188,9 @@ def _request(ws: Workspace, span: str | None, options: dict[str, Any]) -> _Reque
         folder = ""
     manifest = options["manifest"] or ""
     if manifest:
+        from kl_hooks.operations.file_access import require_shown_files
+
+        require_shown_files(ws, command_access(), [Path(manifest)])
         place = Path(os.path.abspath(manifest))  # noqa: PTH100 (which follows links)
         manifest = place.relative_to(top).as_posix() if place.is_relative_to(top) else str(place)
     names = {key: options[key] for key in ("shape", "quiet", "lists", "required")}

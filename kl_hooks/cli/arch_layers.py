@@ -194,7 +194,7 @@ def _print_entries(label: str, entries: operations.Entries) -> None:
 def _with_file(request: operations.ImportRequest) -> operations.ImportRequest:
     if not request.file:
         return request
-    return request._replace(file=path_from_root(workspace().root, request.file))
+    return request._replace(path=path_from_root(workspace().root, request.file))
 
 
 @operation_command(operations.IMPORT, _with_file)

@@ -72,9 +72,11 @@ def renumber(renumbered: decisions.Renumbered, _request: decisions.RenumberReque
         warn(f"{place}: names {former}; change it by hand if {new.id} is meant.")
     for record in renumbered.unsure_records:
         warn(f"{record}: names {former}; edit it if {new.id} is meant.")
+    for record in renumbered.texts:
+        warn(f"{record}: its text names {former}; edit it if {new.id} is meant.")
     for claim in renumbered.claims:
         warn(
-            f"claim {claim.id} is about {former}; make it again for {new.id} if that is meant: kl claim"
+            f"claim {claim.id} names {former}; make it again for {new.id} if that is meant: kl claim"
             f" add … --about {new.id}"
         )
     for change in renumbered.left:

@@ -4,7 +4,6 @@ history, and its changes of status.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,7 +35,7 @@ from kl_hooks.errors import ForPeople, UsageProblem
 from kl_hooks.evidence.provenance import agent as agent_of
 from kl_hooks.model.kind import Kind, Verb
 from kl_hooks.model.parameter import Parameter, RequestField
-from kl_hooks.model.problem import Problems
+from kl_hooks.model.problem import MissingField, Problems
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import OwnText, one_line
 from kl_hooks.operations import record_changes as changes
@@ -203,13 +202,15 @@ def _naming_options(*, has_editor: bool) -> Iterator[None]:
         }
         problems = []
         for problem in found.problems:
-            missing = re.fullmatch(r'"(\w+)" is missing\.', problem.message)
-            option = names.get(missing[1]) if missing else None
-            give = f"Give {option}{', or --edit' if has_editor else ''}."
+            missing = problem.message
+            if not isinstance(missing, MissingField) or missing.field not in names:
+                problems.append(problem)
+                continue
+            give = f"Give {names[missing.field]}{', or --edit' if has_editor else ''}."
             hint = f"{problem.hint} {give}".strip()
             if isinstance(problem.hint, OwnText):  # the description of the field
                 hint = OwnText(hint)
-            problems.append(problem._replace(hint=hint) if option else problem)
+            problems.append(problem._replace(hint=hint))
         raise Problems(problems) from None
 
 

@@ -27,6 +27,7 @@ from kl_hooks.cli.record_output import (
     warn_of_proposals,
 )
 from kl_hooks.cli.request_options import operation_command
+from kl_hooks.model.parameter import InputFile
 from kl_hooks.model.text import one_line
 from kl_hooks.operations import memory as operations
 
@@ -125,7 +126,7 @@ def _with_session(request: operations.MineRequest) -> operations.MineRequest:
     return request._replace(transcripts=(*request.transcripts, _named_transcript()))
 
 
-def _named_transcript() -> str:
+def _named_transcript() -> InputFile:
     """The transcript that an agent hook's JSON on stdin names. UsageError for what is none."""
     try:
         plain: Any = json.loads(sys.stdin.read(_MOST_TEXT))
@@ -135,7 +136,7 @@ def _named_transcript() -> str:
     if not isinstance(path, str) or not path:
         raise click.UsageError("--agent-event: stdin holds no JSON object with transcript_path.")
     # agents write `~` in it, and no shell has expanded it
-    return str(Path(path).expanduser())
+    return InputFile(str(Path(path).expanduser()))
 
 
 @operation_command(operations.MINE, _with_session)

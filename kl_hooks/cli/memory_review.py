@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import click
-
 from kl_hooks.cli.output import counted, echo, echo_lines, warn, workspace, write
-from kl_hooks.cli.request_options import answer, operation_command
+from kl_hooks.cli.request_options import answer, field_options, operation_command
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.memory.review import Decision, Review, Reviewer, ReviewItem
-from kl_hooks.model.problem import Problems
+from kl_hooks.model.parameter import STDIN, InputFile
 from kl_hooks.model.text import brief, one_line, safe_text
 from kl_hooks.operations import memory_review as operations
 from kl_hooks.workspace import Workspace
 
 
 @operation_command(operations.REVIEW)
-@click.option(
-    "--answers",
-    type=click.Path(allow_dash=True, path_type=str),
-    metavar="FILE",
-    help=(
-        'Take decisions from this JSON file, or - for stdin: {"answers": [{"id": …, "do":'
-        ' "approve"}]}.'
-    ),
-)
+@field_options(operations.DECIDE.fields)
 def review(
-    reviewed: operations.ReviewList, _request: operations.ReviewRequest, answers: str | None
+    reviewed: operations.ReviewList, _request: operations.ReviewRequest, file: str | None
 ) -> None:
     """Ask about each candidate, and carry out what was decided."""
     items = reviewed.items.shown
@@ -41,42 +29,24 @@ def review(
         return
     if reviewed.total > len(items):
         warn(f"these are the first {len(items)} of {reviewed.total}; more with --top.")
-    _apply_decisions(_ask_for_decisions(workspace(), items), "text")
+    request = operations.DecideRequest(tuple(_ask_for_decisions(workspace(), items)))
+    answer(operations.DECIDE, request, "text", _print_reviewed)
 
 
 _list_or_ask = review.callback
 
 
-def _review(answers: str | None, shape: str, **options: Any) -> Any:
-    if answers is not None:
-        return _apply_decisions(_read_decisions(answers), shape)
-    assert _list_or_ask is not None
-    return _list_or_ask(answers=answers, shape=shape, **options)
+def _review(file: str | None, shape: str, **options: Any) -> Any:
+    if file is None:
+        assert _list_or_ask is not None
+        return _list_or_ask(file=file, shape=shape, **options)
+    text = sys.stdin.read() if file == STDIN else ""
+    request = operations.DecideRequest(file=InputFile(file or "."), stdin=text)
+    answer(operations.DECIDE, request, shape, _print_reviewed)
+    return None
 
 
 review.callback = _review
-
-
-def _read_decisions(answers: str) -> list[Decision]:
-    """The decisions in a file. Problems with everything wrong."""
-    name = "stdin" if answers == "-" else answers
-    try:
-        text = sys.stdin.read() if answers == "-" else Path(answers).read_text("utf-8")
-        decisions, problems = Decision.read_all(json.loads(text), name)
-    except OSError as problem:
-        raise UsageProblem(f"can't be read: {problem.strerror}.", place=name) from problem
-    except (ValueError, RecursionError) as problem:
-        raise UsageProblem(
-            f"is no JSON: {problem}", place=name, hint="See: kl memory review --format json"
-        ) from None
-    if problems:
-        raise Problems(problems)
-    return [decision for decision in decisions if decision.do != "skip" or decision.text]
-
-
-def _apply_decisions(decisions: list[Decision], shape: str) -> None:
-    request = operations.DecideRequest(tuple(decisions))
-    answer(operations.DECIDE, request, shape, _print_reviewed)
 
 
 def _print_reviewed(reviewed: operations.Reviewed, _request: operations.DecideRequest) -> None:

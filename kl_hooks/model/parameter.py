@@ -12,13 +12,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    NamedTuple,
+    NewType,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line, suggest_spelling
 
 REQUIRED: Final[Any] = object()
 """Default of a field that must be given, where one before it need not be."""
+InputFile = NewType("InputFile", str)
+"""A file or folder whose content an operation reads. Before the operation runs, the policy is asked
+whether whoever asks may see it: what is read would be printed, or stored under no rule.
+"""
+STDIN: Final = "-"
+"""In place of a file: what comes from stdin."""
 
 
 class Parameter(NamedTuple):
@@ -74,6 +89,8 @@ class RequestField(NamedTuple):
     default: Any
     """Of a required field `REQUIRED`."""
     parameter: Parameter
+    is_input: bool = False
+    """Whether its texts are names of files that are read: an `InputFile`."""
 
     @property
     def is_required(self) -> bool:
@@ -158,13 +175,16 @@ def _fields(request_type: type, hints: Mapping[str, Any]) -> Iterable[RequestFie
             continue
         value_type, parameter = get_args(hint)[:2]
         default = request_type._field_defaults.get(name, REQUIRED)  # type: ignore[attr-defined]
-        yield RequestField(name, _plain_type(value_type), default, parameter)
+        is_input = InputFile in (value_type, *get_args(value_type))
+        yield RequestField(name, _plain_type(value_type), default, parameter, is_input)
 
 
 def _plain_type(hint: Any) -> type:
     """The type of a hint; of `int | None`, where None is not given, `int`."""
     if isinstance(hint, UnionType):
         hint = next(part for part in get_args(hint) if part is not NoneType)
+    if hint is InputFile:
+        return str
     plain: type = get_origin(hint) or hint
     return plain
 

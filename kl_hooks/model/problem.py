@@ -8,7 +8,19 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import OwnText, one_line
+
+
+class MissingField(OwnText):
+    """The message that a field is missing. `field`: its name, for a command that knows its option."""
+
+    field: str
+
+    def __new__(cls, field: str) -> MissingField:
+        """Return the message about a field of this name."""
+        message = super().__new__(cls, f'"{field}" is missing.')
+        message.field = field
+        return message
 
 
 class Problem(NamedTuple):

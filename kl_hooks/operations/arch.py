@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.errors import CLEAN, FINDINGS, ForPeople, UsageProblem
 from kl_hooks.model.manifest import BASELINE, MANIFEST
-from kl_hooks.model.parameter import Parameter
+from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.model.symbol import FilePath
 from kl_hooks.operations.operation import Operation
 
@@ -560,11 +560,15 @@ BASELINE_PRUNE: Final = _operation(
 class ImportRequest(NamedTuple):
     """Which rules are taken over."""
 
-    file: Annotated[str, Parameter("A set-up of import-linter or tach.", argument="[FILE]")] = ""
+    file: Annotated[
+        InputFile, Parameter("A set-up of import-linter or tach.", argument="[FILE]")
+    ] = InputFile("")
     write: Annotated[bool, Parameter(f"Write {MANIFEST}; without it the text is only printed.")] = (
         False
     )
     force: Annotated[bool, Parameter("With --write: replace the manifest that is there.")] = False
+    path: str = ""
+    """Of the file, from the root."""
 
 
 class ImportedRules(NamedTuple):
@@ -584,14 +588,12 @@ class ImportedRules(NamedTuple):
         return tuple(f"not translated: {line}" for line in self.untranslated)
 
 
-def _import(ws: Workspace, request: ImportRequest, access: Access) -> ImportedRules:
+def _import(ws: Workspace, request: ImportRequest, _access: Access) -> ImportedRules:
     from kl_hooks.arch.importers import import_config
 
     if request.force and not request.write:
         raise UsageProblem("--force goes with --write.", place="kl arch import")
-    if request.file:
-        access.require_shown_file(request.file)  # before anything of it is written
-    config = import_config(ws, request.file or None)
+    config = import_config(ws, request.path or None)
     text = config.manifest_text()
     if request.write:
         _write_manifest(ws, text, is_forced=request.force)

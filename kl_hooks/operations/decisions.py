@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.catalog import DECISION
-from kl_hooks.model.parameter import Parameter
+from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import FilePath, NodeId
 from kl_hooks.operations.file_access import require_shown_files
@@ -260,8 +260,10 @@ class Renumbered(NamedTuple):
     """Records of the database that name the new ID now."""
     unsure_records: tuple[NodeId, ...]
     """Those that may mean either decision."""
+    texts: tuple[NodeId, ...]
+    """Records of the database with texts that name the former ID, which stay as they are."""
     claims: tuple[Claim, ...]
-    """Claims about the former ID, which stay as they are."""
+    """Claims that are about the former ID or name it, which stay as they are."""
 
     @property
     def decision(self) -> Record:
@@ -287,6 +289,7 @@ def _renumber(ws: Workspace, request: RenumberRequest, _access: Access) -> Renum
         ),
         tuple(NodeId(record.id) for record in renumbering.records),
         tuple(NodeId(record.id) for record in renumbering.unsure_records),
+        tuple(NodeId(record.id) for record in renumbering.texts),
         renumbering.claims,
     )
 
@@ -306,6 +309,7 @@ def _renumbered_to_dict(renumbered: Renumbered) -> dict[str, Any]:
         "unsure_proposals": [change._asdict() for change in renumbered.left],
         "records": list(renumbered.records),
         "unsure_records": list(renumbered.unsure_records),
+        "texts": list(renumbered.texts),
         "claims": [claim.id for claim in renumbered.claims],
     }
 
@@ -318,12 +322,15 @@ RENUMBER: Final = Operation(
     Where two files had the id, a line is taken to mean the one that was there when the line was
     written, and a proposed change or a record of the database the one that was checked out when it
     was written; those of which that is unknown are listed instead. Claims are evidence, and keep
-    what they state; those about the former id are listed.
+    what they state; those that name the former id are listed, as are records of the database whose
+    texts do.
+
+    If it is killed, run it again: it does the rest.
     """,
     RenumberRequest,
     _renumber,
     _renumbered_to_dict,
-    "kl.decision.renumber/2",
+    "kl.decision.renumber/3",
     "kl decision renumber .kl/knowledge/decisions/ADR-0007-from-my-branch.md",
     is_tool=False,
 )
@@ -332,7 +339,7 @@ RENUMBER: Final = Operation(
 class ImportRequest(NamedTuple):
     """Which files, and their format."""
 
-    paths: Annotated[tuple[str, ...], Parameter("Files and folders.", argument="PATHS...")]
+    paths: Annotated[tuple[InputFile, ...], Parameter("Files and folders.", argument="PATHS...")]
     form: Annotated[
         str,
         Parameter(

@@ -13,7 +13,7 @@ from kl_hooks.documents.collections import REPOSITORY, STATUSES
 from kl_hooks.errors import NotFound, UsageProblem
 from kl_hooks.kinds.catalog import DOCUMENT
 from kl_hooks.model.excerpt import Excerpt
-from kl_hooks.model.parameter import Parameter
+from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.model.symbol import NodeId
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, one_line
 from kl_hooks.operations.operation import TOP, Listing, Operation
@@ -436,7 +436,8 @@ class AddRequest(NamedTuple):
     """What is added."""
 
     places: Annotated[
-        tuple[str, ...], Parameter("Files, folders; - reads stdin.", argument="PATH|DIR|-...")
+        tuple[InputFile, ...],
+        Parameter("Files, folders; - reads stdin.", argument="PATH|DIR|-..."),
     ]
     collection: Annotated[
         str, Parameter("The set it belongs to; made where it is missing.", metavar="NAME")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import ForPeople, UsageProblem
-from kl_hooks.model.parameter import Parameter
+from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.model.symbol import FilePath, TestName, split_id
 from kl_hooks.model.text import counted, one_line
 from kl_hooks.operations.evidence_reading import IMPORTING, evidence_store
@@ -213,7 +213,7 @@ SHOW: Final = Operation(
 class VerifyRequest(NamedTuple):
     """What to check: the store, or a file."""
 
-    file: Annotated[str, Parameter("A bundle of receipts.", argument="FILE")] = ""
+    file: Annotated[InputFile, Parameter("A bundle of receipts.", argument="FILE")] = InputFile("")
     trust_ref: Annotated[
         str, Parameter("Also trust the keys of .kl/trust in this commit.", metavar="REF")
     ] = ""
@@ -373,7 +373,7 @@ class ImportRequest(NamedTuple):
     """What is imported."""
 
     reader: Annotated[str, Parameter("How the file is read.", argument="READER")]
-    file: Annotated[str, Parameter("A file of evidence.", argument="FILE")]
+    file: Annotated[InputFile, Parameter("A file of evidence.", argument="FILE")]
     tree: Annotated[
         str,
         Parameter("Git tree id it ran on; without it the results never count as hard evidence."),
@@ -399,15 +399,13 @@ class ImportedEvidence(NamedTuple):
         return (*map(str, self.problems), *remarks)
 
 
-def _import(ws: Workspace, request: ImportRequest, access: Access) -> ImportedEvidence:
+def _import(ws: Workspace, request: ImportRequest, _access: Access) -> ImportedEvidence:
     from kl_hooks.evidence.executed import COVERAGE
-    from kl_hooks.operations.file_access import require_shown_files
     from kl_hooks.proof.coverage import import_coverage
     from kl_hooks.sharing.file_import import import_file
     from kl_hooks.store.files import read_given
 
     path, tree = Path(request.file), request.tree or None
-    require_shown_files(ws, access, [path])
     if not path.exists():
         raise UsageProblem("no such file.", place=request.file)
     # 40 digits of SHA-1, 64 of SHA-256: a shorter one may come to mean another tree as the

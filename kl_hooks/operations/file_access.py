@@ -1,14 +1,31 @@
-"""Files that an operation reads and stores the text of."""
+"""Files that an operation reads: whether they may be shown to whoever asks is decided before."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from kl_hooks.model.parameter import STDIN, RequestField
 
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
     from kl_hooks.workspace import Workspace
+
+
+def require_shown_inputs(
+    ws: Workspace, access: Access, fields: Iterable[RequestField], request: Any
+) -> None:
+    """UsageProblem where a field of a request names a file to be read that is hidden from whoever
+    asks. Of a folder the operation itself asks for what it reads.
+    """
+    for field in fields:
+        if field.is_input:
+            value = getattr(request, field.name)
+            names = (value,) if isinstance(value, str) else value
+            require_shown_files(
+                ws, access, [Path(name) for name in names if name not in ("", STDIN)]
+            )
 
 
 def require_shown_files(ws: Workspace, access: Access, files: Iterable[Path]) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.parameter import Parameter
+from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.model.text import counted
-from kl_hooks.operations.file_access import require_shown_files
 from kl_hooks.operations.operation import Operation
 from kl_hooks.operations.records import now
 from kl_hooks.operations.written import Written
@@ -93,7 +92,7 @@ ADD: Final = Operation(
 class TranscriptRequest(NamedTuple):
     """Which transcript."""
 
-    transcript: Annotated[str, Parameter("Its file.", argument="TRANSCRIPT")]
+    transcript: Annotated[InputFile, Parameter("Its file.", argument="TRANSCRIPT")]
     agent: Annotated[str, Parameter("The agent whose transcript it is.")] = ""
 
 
@@ -105,7 +104,6 @@ def _import(ws: Workspace, request: TranscriptRequest, access: Access) -> Stored
     path = Path(request.transcript)
     if not path.is_file():
         raise UsageProblem("is no file.", place=str(path))
-    require_shown_files(ws, access, [path])
     transcript = read_transcript(path)
     recorded = record_findings(ws, Call.in_transcript(transcript, request.agent))
     unread = f"{counted(transcript.bad, 'line')} could not be read, and were omitted."

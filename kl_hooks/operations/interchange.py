@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.parameter import Parameter
+from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import counted
 from kl_hooks.operations.file_access import require_shown_files
@@ -115,7 +115,7 @@ EXPORT: Final = Operation(
 class ImportRequest(NamedTuple):
     """Which files, and what they hold."""
 
-    files: Annotated[tuple[str, ...], Parameter("Files of JSON or YAML.", argument="FILE...")]
+    files: Annotated[tuple[InputFile, ...], Parameter("Files of JSON or YAML.", argument="FILE...")]
     kind: Annotated[str, Parameter("The kind of the records, such as objective.", is_option=True)]
 
 
@@ -127,7 +127,7 @@ class ImportedRecords(NamedTuple):
     """IDs of records that were there already."""
 
 
-def _import(ws: Workspace, request: ImportRequest, access: Access) -> ImportedRecords:
+def _import(ws: Workspace, request: ImportRequest, _access: Access) -> ImportedRecords:
     from kl_hooks.records.interchange import parse_records, plan_import
     from kl_hooks.records.permissions import sign_record
     from kl_hooks.records.write import create_records
@@ -135,7 +135,6 @@ def _import(ws: Workspace, request: ImportRequest, access: Access) -> ImportedRe
     require_initialized(ws)
     require_kinds(ws, (request.kind,))
     kind = ws.kinds[request.kind]
-    require_shown_files(ws, access, map(Path, request.files))
     parsed, problems = [], []
     for name in request.files:
         records, mistakes = parse_records(kind, name, _content(Path(name)))
@@ -190,7 +189,7 @@ _DECISION: Final = "adr"
 class AddRequest(NamedTuple):
     """Which documents, and how they are read."""
 
-    place: Annotated[str, Parameter("A file or a folder.", argument="PATH")]
+    place: Annotated[InputFile, Parameter("A file or a folder.", argument="PATH")]
     document_type: Annotated[
         str,
         Parameter(

@@ -11,7 +11,7 @@ from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.model.kind import VERIFICATION
-from kl_hooks.model.parameter import Parameter
+from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.symbol import NodeId
 from kl_hooks.model.text import counted
@@ -537,7 +537,7 @@ class MineRequest(NamedTuple):
     """What is mined."""
 
     transcripts: Annotated[
-        tuple[str, ...],
+        tuple[InputFile, ...],
         Parameter(
             "A session of an agent, as JSON lines (Claude Code, Codex). May be repeated.",
             name="transcript",
@@ -580,12 +580,10 @@ class NewMemories(NamedTuple):
         return {"new": list(self.new), "reinforced": list(self.reinforced)}
 
 
-def _mine(ws: Workspace, request: MineRequest, access: Access) -> NewMemories:
+def _mine(ws: Workspace, request: MineRequest, _access: Access) -> NewMemories:
     from kl_hooks.kinds.memory.add import MiningResult, mine_receipts, mine_transcripts
-    from kl_hooks.operations.file_access import require_shown_files
 
     require_initialized(ws)
-    require_shown_files(ws, access, map(Path, request.transcripts))
     note = ""
     if request.is_unasked and not ws.settings.memory_auto_extract:
         # an agent hook calls this unasked, so the setting decides; no error, since nobody called
@@ -617,18 +615,16 @@ MINE: Final = Operation(
 class ImportRequest(NamedTuple):
     """What is imported."""
 
-    files: Annotated[tuple[str, ...], Parameter("Memories as JSON.", argument="FILE...")]
+    files: Annotated[tuple[InputFile, ...], Parameter("Memories as JSON.", argument="FILE...")]
 
 
 _LARGEST_FILE: Final = 64 * 1024 * 1024
 
 
-def _import(ws: Workspace, request: ImportRequest, access: Access) -> NewMemories:
+def _import(ws: Workspace, request: ImportRequest, _access: Access) -> NewMemories:
     from kl_hooks.kinds.memory.interchange import import_memories, read_memories
-    from kl_hooks.operations.file_access import require_shown_files
 
     require_initialized(ws)
-    require_shown_files(ws, access, map(Path, request.files))
     read = [read_memories(_read_json(Path(name)), name) for name in request.files]
     if problems := [problem for _, wrong in read for problem in wrong]:
         raise Problems(problems)

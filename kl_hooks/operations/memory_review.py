@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from kl_hooks.model.parameter import Parameter
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.parameter import STDIN, InputFile, Parameter
+from kl_hooks.model.problem import Problems
 from kl_hooks.operations.operation import TOP, Listing, Operation
 from kl_hooks.records.query import NO_LIMIT
 
@@ -90,7 +93,19 @@ REVIEW: Final = Operation(
 class DecideRequest(NamedTuple):
     """What was decided in a review."""
 
-    decisions: tuple[Decision, ...]
+    decisions: tuple[Any, ...] = ()
+    """The `Decision`s of a person who was asked; else the file has them."""
+    file: Annotated[
+        InputFile,
+        Parameter(
+            'Take decisions from this JSON file, or - for stdin: {"answers": [{"id": …, "do":'
+            ' "approve"}]}.',
+            name="answers",
+            metavar="FILE",
+        ),
+    ] = InputFile("")
+    stdin: str = ""
+    """What was read from it, where it is the file."""
 
 
 class Reviewed(NamedTuple):
@@ -105,10 +120,32 @@ class Reviewed(NamedTuple):
 def _apply_decisions(ws: Workspace, request: DecideRequest, _access: Access) -> Reviewed:
     from kl_hooks.kinds.memory.review import Reviewer, review_items
 
-    decisions = request.decisions
+    decisions = _read_decisions(request) if request.file else request.decisions
     records = Reviewer.current(ws, "kl memory review").apply(ws, decisions) if decisions else []
     items = tuple(review_items(ws, records))
     return Reviewed(items, len(records), notes_of(page_trouble(ws)))
+
+
+def _read_decisions(request: DecideRequest) -> tuple[Decision, ...]:
+    """Return the decisions in a file. Problems with everything wrong."""
+    import json
+
+    from kl_hooks.kinds.memory.review import Decision
+
+    is_stdin = request.file == STDIN
+    name = "stdin" if is_stdin else request.file
+    try:
+        text = request.stdin if is_stdin else Path(request.file).read_text("utf-8")
+        decisions, problems = Decision.read_all(json.loads(text), name)
+    except OSError as problem:
+        raise UsageProblem(f"can't be read: {problem.strerror}.", place=name) from problem
+    except (ValueError, RecursionError) as problem:
+        raise UsageProblem(
+            f"is no JSON: {problem}", place=name, hint="See: kl memory review --format json"
+        ) from None
+    if problems:
+        raise Problems(problems)
+    return tuple(decision for decision in decisions if decision.do != "skip" or decision.text)
 
 
 DECIDE: Final = Operation(

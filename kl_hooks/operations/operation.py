@@ -101,8 +101,12 @@ class Listing(NamedTuple):
 
 def perform(ws: Workspace, operation: Operation, request: Any, access: Access) -> Any:
     """Run an operation and return of its result what may be shown: what the policy allows, of
-    quarantined records no text unasked. Raises KlError.
+    quarantined records no text unasked. Files that it reads must be shown, too. Raises KlError.
     """
+    if not access.shows_all:
+        from kl_hooks.operations.file_access import require_shown_inputs
+
+        require_shown_inputs(ws, access, operation.fields, request)
     asked = str(request[0]) if request else ""
     shown = visible_result(access, operation.run(ws, request, access), asked)
     shown = _without_quarantined_titles(ws, shown)

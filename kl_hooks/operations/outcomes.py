@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.catalog import OUTCOME
-from kl_hooks.model.parameter import Parameter
-from kl_hooks.operations.file_access import require_shown_files
+from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.operations.operation import TOP, Listing, Operation
 from kl_hooks.operations.record_changes import written, written_to_dict
 from kl_hooks.operations.written import Written
@@ -97,14 +96,14 @@ class CaptureRequest(NamedTuple):
         Parameter("A decision it followed or met. May be repeated.", name="decision", metavar="ID"),
     ] = ()
     file: Annotated[
-        str,
+        InputFile,
         Parameter(
             "Take what is not given from this file.",
             name="from_task_file",
             metavar="FILE",
             is_personal=True,
         ),
-    ] = ""
+    ] = InputFile("")
     is_dry_run: Annotated[
         bool, Parameter("Show what would be recorded; record nothing.", name="dry_run")
     ] = False
@@ -139,7 +138,7 @@ def _capture(ws: Workspace, request: CaptureRequest, access: Access) -> Captured
     from kl_hooks.records.write import validate_or_raise
 
     require_initialized(ws)
-    raw = _with_success(_from_file(ws, request.file, access) | _fields(request))
+    raw = _with_success(_from_file(request.file) | _fields(request))
     missing = [
         name for name in ("task_requirements", "summary", "approach_used") if not raw.get(name)
     ]
@@ -157,14 +156,13 @@ def _capture(ws: Workspace, request: CaptureRequest, access: Access) -> Captured
     return Captured(identifier, (outcome,), {})
 
 
-def _from_file(ws: Workspace, file: str, access: Access) -> dict[str, Any]:
+def _from_file(file: str) -> dict[str, Any]:
     """Return the fields that a task's file states; none where there is no file to read."""
     from kl_hooks.kinds.task_file import read_task_file
     from kl_hooks.store.files import read_small
 
     if not file:
         return {}
-    require_shown_files(ws, access, [Path(file)])
     content = read_small(Path(file))
     if content is None:
         raise UsageProblem("there is no such file.", place=file)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from kl_hooks.model.parameter import Parameter
+from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.operations.operation import Operation
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class SyncRequest(NamedTuple):
         Parameter("Sign with this SSH key. Default: git config kl.signingKey.", metavar="KEY"),
     ] = ""
     files: Annotated[
-        tuple[str, ...],
+        tuple[InputFile, ...],
         Parameter(
             "Publish the receipts of this file (of kl evidence export) that are about the commit"
             " checked out. May be repeated: one for each job of a matrix.",

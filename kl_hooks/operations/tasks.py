@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
@@ -18,9 +17,8 @@ from kl_hooks.kinds.task import (
     record_fulfilled,
     valid_tokens,
 )
-from kl_hooks.model.parameter import Parameter
+from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.model.problem import Problem, Problems
-from kl_hooks.operations.file_access import require_shown_files
 from kl_hooks.operations.operation import Operation
 from kl_hooks.operations.record_changes import CreateRequest, create
 from kl_hooks.operations.written import Written
@@ -109,7 +107,7 @@ NEW: Final = Operation(
 class PlanRequest(NamedTuple):
     """Which tasks."""
 
-    file: Annotated[str, _FILE] = ""
+    file: Annotated[InputFile, _FILE] = InputFile("")
 
 
 class ShownPlan(NamedTuple):
@@ -126,10 +124,7 @@ class ShownPlan(NamedTuple):
 
 
 def _works(ws: Workspace, file: str, access: Access) -> Works:
-    """The works of a file, or of the tasks on record that may be shown. UsageProblem for a file that
-    is hidden from whoever asks.
-    """
-    require_shown_files(ws, access, [Path(file)] if file else [])
+    """The works of a file, or of the tasks on record that may be shown."""
     return Works.load(ws, file or None, access.records)
 
 
@@ -166,7 +161,7 @@ PLAN: Final = Operation(
 class EligibleRequest(NamedTuple):
     """Which tasks, and what counts as there."""
 
-    file: Annotated[str, _FILE] = ""
+    file: Annotated[InputFile, _FILE] = InputFile("")
     done: Annotated[
         tuple[str, ...], Parameter("Count this one as done. May be repeated.", metavar="NAME")
     ] = ()

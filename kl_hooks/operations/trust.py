@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.parameter import Parameter
+from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.operations.operation import Operation
 from kl_hooks.operations.store import configure, require_person
 from kl_hooks.sharing.attestation import (
@@ -55,9 +55,9 @@ class AddRequest(NamedTuple):
 
     name: Annotated[str, _NAME]
     key: Annotated[
-        str,
+        InputFile,
         Parameter("A public key of OpenSSH, such as id_ed25519.pub (required).", metavar="FILE"),
-    ] = ""
+    ] = InputFile("")
     role: Annotated[
         str, Parameter("Whose it is.", choices=("person", "ci"), is_default_shown=True)
     ] = "person"

@@ -12,7 +12,7 @@ from typing import Any, Final
 from kl_hooks.clock import micros
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.kind import Field, Kind
-from kl_hooks.model.problem import Problem
+from kl_hooks.model.problem import MissingField, Problem
 from kl_hooks.model.record import Value
 from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID
 from kl_hooks.model.text import OwnText, one_line, safe_text, suggest_spelling
@@ -64,9 +64,7 @@ def validate(
         if _is_empty(raw_value):
             if whole and field.required:
                 problems.append(
-                    Problem(
-                        *locate(name), f"{_quoted(field)} is missing.", OwnText(field.description)
-                    )
+                    Problem(*locate(name), MissingField(field.name), OwnText(field.description))
                 )
             continue
         try:

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from kl_hooks.cli.kind_commands import _naming_options
-from kl_hooks.model.problem import Problem, Problems
+from kl_hooks.model.problem import MissingField, Problem, Problems
 from kl_hooks.model.text import OwnText
 from tests.support import Checkout
 
@@ -401,7 +401,7 @@ def test_only_a_hint_of_kl_itself_stays_one_with_the_name_of_the_option() -> Non
             pytest.raises(Problems) as caught,
             _naming_options(has_editor=False),
         ):
-            raise Problems([Problem("kl fact new", 0, 0, '"title" is missing.', hint)])
+            raise Problems([Problem("kl fact new", 0, 0, MissingField("title"), hint)])
         (problem,) = caught.value.problems
         assert problem.hint == f"{hint} Give --title."
         assert isinstance(problem.hint, OwnText) is isinstance(hint, OwnText)

@@ -18,6 +18,12 @@ _FILES: Final = {
     "agents.yaml": _AGENTS,
     "answers.yaml": "purpose: A lantern for a harbor.\n",
     "task.txt": _TASK,
+    "decisions.json": '{"answers": [{"id": "MEM-lantern", "do": "approve"}]}\n',
+    "layers.yaml": "version: 1\nlayers:\n  - {name: lantern, paths: [plans/]}\n",
+    "tach.toml": '[[modules]]\npath = "lantern"\ndepends_on = []\n',
+    "facts.json": '[{"title": "Lantern", "text": "The lantern burns"}]\n',
+    "junit.xml": '<testsuite name="lantern"><testcase name="test_lantern"/></testsuite>\n',
+    "receipts.jsonl": '{"lantern": 1}\n',
     "session.jsonl": '{"role": "user", "content": "No, use the lantern instead."}\n',
 }
 COMMANDS: Final = {
@@ -27,7 +33,19 @@ COMMANDS: Final = {
     ("outcome", "capture", "--from-task-file"): "task.txt",
     ("memory", "mine", "--transcript"): "session.jsonl",
     ("interview", "--answers"): "answers.yaml",
+    ("memory", "review", "--answers"): "decisions.json",
+    ("arch", "check", "--manifest"): "layers.yaml",
+    ("arch", "import"): "tach.toml",
+    ("knowledge", "import", "--kind", "fact"): "facts.json",
+    ("finding", "import"): "session.jsonl",
+    ("evidence", "import", "junit"): "junit.xml",
+    ("evidence", "verify"): "receipts.jsonl",
+    ("sync", "--dry-run", "--receipts"): "receipts.jsonl",
 }
+_SIGNED: Final = frozenset(
+    {("evidence", "verify"), ("sync", "--dry-run", "--receipts"), ("memory", "review", "--answers")}
+)
+"""Commands that read no such file to its end."""
 
 
 @pytest.fixture
@@ -58,4 +76,5 @@ def test_another_file_is_one_and_a_person_may_give_either(planned: Checkout) -> 
     for command, name in COMMANDS.items():
         for folder, env in (("open", AGENT), ("plans", {})):
             done = planned.kl(*command, f"{folder}/{name}", env=env)
-            assert done.returncode == 0, (command, done.stderr)
+            is_read = done.returncode == 0 or command in _SIGNED
+            assert is_read and "denies it" not in done.stderr, (command, done.stderr)

@@ -1,15 +1,19 @@
 """Renumbering of a decision whose ID another branch took too: its file gets a new one, and so do
 references to it.
+
+It may be killed at any time, and run again it does the rest: the file with the new ID is the first
+that is written, and shows which ID it was; the former file is the last that is removed.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import UsageProblem
@@ -18,6 +22,7 @@ from kl_hooks.git.repository import Repository, git_in
 from kl_hooks.git.run import GitFailed
 from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.model.symbol import RECORD_ID, record_node
+from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.repository import (
     FileChanges,
     authored_files,
@@ -56,8 +61,10 @@ class Renumbering:
     """Records of the database that name the new ID now."""
     unsure_records: tuple[Record, ...]
     """Those that may mean either file."""
+    texts: tuple[Record, ...]
+    """Records of the database with texts that name the former ID, which stay as they are."""
     claims: tuple[Claim, ...]
-    """Claims about the former ID: evidence states what it stated."""
+    """Claims that are about the former ID or name it: evidence states what it stated."""
 
 
 def renumber(ws: Workspace, place: str) -> Renumbering:
@@ -79,25 +86,22 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
     target = _target(path, old, new)
     changed, unsure = [], []
     pattern = _id_pattern(old)
+    text, _, unread = _with_new_id(ws, path, path, others, old, new)
+    if unread:
+        raise UsageProblem(f"is larger than {_MAX_BYTES} bytes.", place=path, hint="Shorten it.")
     with (
         ws.store.writing(what="renumbering a decision") as db,
         FileChanges(ws) as changes,
         db.transaction(),
     ):
-        for one in sorted({path, *files_naming_records(ws)}):
-            text, some, left = _with_new_id(ws, one, path, others, old, new)
-            if one == path:
-                if left:
-                    raise UsageProblem(
-                        f"is larger than {_MAX_BYTES} bytes.", place=path, hint="Shorten it."
-                    )
-                changes.write(target, text.encode("utf-8", "surrogateescape"))
-                changes.write(path, None)
-            elif some:
-                changes.write(one, text.encode("utf-8", "surrogateescape"))
-            if one != path:
-                changed += some
-            unsure += left
+        # before any reference: they show nobody which file took the new ID
+        changes.write(target, text.encode("utf-8", "surrogateescape"))
+        for name in sorted({*files_naming_records(ws)} - {path, target}):
+            text, changed_places, unsure_places = _with_new_id(ws, name, path, others, old, new)
+            if changed_places:
+                changes.write(name, text.encode("utf-8", "surrogateescape"))
+            changed += changed_places
+            unsure += unsure_places
         unmoved = renumber_proposals(
             db,
             partial(pattern.sub, new),
@@ -107,7 +111,11 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
     records, unsure_records = renumber_links(
         ws, old, new, lambda record: not others or _is_meant_at(ws, _moment(record), path, others)
     )
+    # after the database: who is killed before this runs the same command again
+    with FileChanges(ws) as changes:
+        changes.write(path, None)
     sync(ws)
+    listed = {record.id for record in unsure_records}
     return Renumbering(
         old,
         new,
@@ -117,8 +125,32 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
         tuple(unmoved),
         tuple(records),
         tuple(unsure_records),
-        tuple(claim for claim in all_claims(ws) if claim.about in (old, record_node(old))),
+        tuple(record for record in _records_naming(ws, pattern) if record.id not in listed),
+        tuple(
+            claim
+            for claim in all_claims(ws)
+            if claim.about in (old, record_node(old)) or pattern.search(claim.text)
+        ),
     )
+
+
+def _records_naming(ws: Workspace, pattern: re.Pattern[str]) -> Iterator[Record]:
+    """Yield the records of the database with a text that a pattern matches."""
+    every = RecordFilter(archived=True, expired=True)
+    for record in list_records(ws, every):
+        if not record.path and any(map(pattern.search, _texts(record.values))):
+            yield record
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield each text in the values of a record."""
+    if isinstance(value, str):
+        yield value
+        return
+    parts = value.values() if isinstance(value, Mapping) else value
+    if isinstance(parts, Iterable):
+        for part in parts:
+            yield from _texts(part)
 
 
 def _moment(record: Record) -> str:

@@ -1,0 +1,116 @@
+"""A renumbering that is killed, at any of its steps, is finished by running it again."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import pytest
+
+from tests.cli.test_decision import made
+from tests.support import Checkout
+
+STEPS: Final = frozenset({"renumber", "renumber_links", "write", "_put"})
+"""Functions that are killed before each of their lines."""
+FILES: Final = ("kinds/decision/renumber.py", "records/write.py", "records/repository.py")
+AGENT: Final = {"KL_AGENT": "bot"}
+
+
+class Killer:
+    """Kills this process before the nth line of the steps."""
+
+    def __init__(self, number: int) -> None:
+        self._left = number
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
+        code = frame.f_code
+        if code.co_name in STEPS and code.co_filename.endswith(FILES):
+            return self._line
+        return None
+
+    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            self._left -= 1
+            if self._left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return self._line
+
+
+def is_killed(repo: Checkout, number: int) -> bool:
+    """Renumber the decision in another process, killed before its nth line; return whether it was."""
+    child = os.fork()
+    if child == 0:
+        sys.settrace(Killer(number))
+        repo.kl("decision", "renumber", "ADR-0001")
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+@pytest.fixture
+def named(repo: Checkout) -> Checkout:
+    """A decision that files, records of the database and a proposed change name."""
+    made(repo, "One")
+    made(repo, "Two", "--rationale", "as ADR-0001 says")
+    repo.write("docs/page.md", "# Page\n\nSee [[ADR-0001]].\n")
+    rules = "version: 1\nlayers:\n  - {name: a, paths: [docs/], decision: ADR-0001}\n"
+    repo.write(".kl/architecture.yaml", rules)
+    for words in (
+        ("finding", "new", "Slow", "--entity", "a", "--finding", "slow", "--about", "ADR-0001"),
+        ("finding", "new", "Fast", "--entity", "b", "--finding", "fast", "--about", "ADR-0001"),
+        ("decision", "edit", "ADR-0001", "--rationale", "faster"),
+    ):
+        assert repo.kl(*words, env=AGENT).returncode == 0
+    repo.commit()
+    return repo
+
+
+def references(repo: Checkout) -> dict[str, Any]:
+    """Return what names the decision. AssertionError where anything names the former ID."""
+    files = {
+        path.relative_to(repo.root).as_posix(): path.read_text("utf-8")
+        for path in sorted(repo.root.rglob("*"))
+        if path.suffix in (".md", ".yaml")
+    }
+    assert not [name for name, text in files.items() if "ADR-0001" in name + text]
+    found = repo.kl("finding", "list", "--about", "ADR-0003", "--format", "json")
+    proposals = repo.kl("knowledge", "proposals", "--format", "json")
+    assert repo.kl("knowledge", "check").returncode == 0
+    return {
+        "files": files,
+        "findings": sorted(record["title"] for record in json.loads(found.stdout)["records"]),
+        "proposals": [change["record"] for change in json.loads(proposals.stdout)["changes"]],
+    }
+
+
+def copied(repo: Checkout, folder: Path) -> Checkout:
+    shutil.copytree(repo.root, folder, symlinks=True)
+    return Checkout(folder)
+
+
+@pytest.mark.slow
+def test_a_renumbering_that_is_killed_at_any_step_is_finished_by_the_next(
+    named: Checkout, tmp_path: Path
+) -> None:
+    whole = copied(named, tmp_path / "whole")
+    assert whole.kl("decision", "renumber", "ADR-0001").returncode == 0
+    expected = references(whole)
+    assert expected["findings"] == ["Fast", "Slow"]
+    assert expected["proposals"] == ["ADR-0003"]
+    for number in itertools.count():
+        repo = copied(named, tmp_path / str(number))
+        if not is_killed(repo, number):
+            break
+        if list((repo.root / ".kl/knowledge/decisions").glob("ADR-0001*")):
+            done = repo.kl("decision", "renumber", "ADR-0001")
+            assert done.returncode == 0, (number, done.stderr)
+        assert references(repo) == expected, number
+        shutil.rmtree(repo.root)
+    assert number > len(STEPS) * 5
