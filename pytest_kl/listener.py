@@ -17,7 +17,7 @@ import pytest
 
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, worst_outcome
-from kl_hooks.store.redaction import compile_patterns, may_hold_secret, redact
+from kl_hooks.store.redaction import compile_patterns, redact
 from kl_hooks.store.spool import SpoolWriter
 from pytest_kl.failures import failure_detail
 from pytest_kl.interference import outside
@@ -69,6 +69,8 @@ class Journal:
         self._place = 0
         self._announced: str | None = None
         self._quoted = ""
+        self._names: dict[str, str] = {}
+        """ID of pytest → name: each is asked for several times in a run."""
         self._cleaned: dict[str, tuple[str, Mapping[str, Any] | None]] = {}
         """Names that are not the tests' own IDs → verdict and details: several tests may share one.
         """
@@ -82,19 +84,17 @@ class Journal:
 
     def name(self, nodeid: str) -> str:
         """The ID in the record."""
-        return clean_id(self._prefix + (without_group(nodeid) if self._grouped else nodeid))
+        name = self._names.get(nodeid)
+        if name is None:
+            own = self._prefix + (without_group(nodeid) if self._grouped else nodeid)
+            name = self._names[nodeid] = clean_id(own)
+            if name != own:
+                self._cleaned.setdefault(encode_basestring(name), ("", None))
+        return name
 
     def _quote(self, nodeid: str) -> str:
-        """The name as JSON; the short way for nearly all, which need no cleaning."""
-        if self._grouped:
-            nodeid = without_group(nodeid)
-        nodeid = self._prefix + nodeid
-        if may_hold_secret(nodeid) or len(nodeid) > LONGEST_ID or not nodeid.isascii():
-            cleaned = clean_id(nodeid)
-            if cleaned != nodeid:
-                self._cleaned.setdefault(encode_basestring(cleaned), ("", None))
-            nodeid = cleaned
-        return encode_basestring(nodeid)
+        """The name as JSON."""
+        return encode_basestring(self.name(nodeid))
 
     def started(self, nodeid: str) -> None:
         """A test starts. Writes only where no line before has named it."""

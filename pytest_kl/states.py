@@ -444,11 +444,13 @@ class States:
         functions.
         """
         used = {*shared}
-        for holder in self._changed:
-            if holder in used or not holder.namers.isdisjoint(executed):
-                owner.rests.add(holder.writer)
-        owner.rests.discard(owner)
-        for holder in {*self._of(executed), *self._resized(), *used}:
+        if self._changed:
+            for holder in self._changed:
+                if holder in used or not holder.namers.isdisjoint(executed):
+                    owner.rests.add(holder.writer)
+            owner.rests.discard(owner)
+        used.update(self._of(executed), self._resized())
+        for holder in used:
             if holder.is_same():
                 continue
             if holder.is_torn_down() or holder.is_as_before():

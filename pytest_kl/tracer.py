@@ -246,6 +246,10 @@ class Tracer:
         self.states: Any = states and states.States(self._path)
         """What tests leave behind; None where that ends with the process."""
         self._shared: list[Any] = []
+        self._parent: Any = None
+        """What collected the last test, …"""
+        self._class: Any = None
+        """… and what its class holds: pytest looks for the class through all of its parents."""
         self._closures: dict[tuple[str, str], set[int]] = {}
         """(file, variable of an outer function) → identities of the code that can get it later."""
         self._opens_closures = False
@@ -859,16 +863,21 @@ class Tracer:
             if self.states is not None:
                 # what it stores itself is left behind; to find out costs more than all the rest
                 self.memoizing.pop(_identity(code), None)
-        own = getattr(item, "cls", None)
-        if self.states is not None and own is not None:
-            context.shared.append(self.states.shared({"": own}))
+        if self.states is not None:
+            parent = getattr(item, "parent", None)
+            if parent is None or parent is not self._parent:
+                self._parent, own = parent, getattr(item, "cls", None)
+                self._class = None if own is None else self.states.shared({"": own})
+            if self._class is not None:
+                context.shared.append(self._class)
 
     def _leave(self, context: Context) -> None:
         """Note what a test, or the set-up of a fixture, has left behind."""
         if self.states is not None:
             executed = set().union(*context.started)
-            shared = [*context.shared, *(one for used in context.fixtures for one in used.shared)]
-            shared = [holder for holder in shared if holder is not None]
+            shared = [*context.shared]
+            for fixture in context.fixtures:
+                shared += fixture.shared
             self.states.end(context, executed, shared, self._memoized)
 
     def _memoized(self, executed: set[int]) -> tuple[set[str], set[int]]:
@@ -938,7 +947,9 @@ class Tracer:
         self._share((getattr(fixturedef, "cached_result", None) or (None,))[0])
         self._leave(context)
         if self.states is not None:
-            context.shared.append(self.states.fixture(fixturedef))
+            holder = self.states.fixture(fixturedef)
+            if holder is not None:
+                context.shared.append(holder)
         if self._stack:
             self._stack[-1].fixtures.append(context)
 

@@ -95,17 +95,21 @@ class Trace:
 
         self.reads.begin(plain["reads"])
         fixtures = plain["fixtures"]
+        set_ups = [codes(packed) for packed, _, _ in fixtures]
         for nodeid, setup, call, teardown, used, why in plain["tests"]:
-            sets = self.tests.setdefault(name(nodeid), (set(), set(), set()))
-            everything = sorted(_reached(used, fixtures))
-            for number, packed in enumerate((setup, call, teardown)):
-                sets[number].update(codes(packed))
-            for number in everything:
-                sets[0].update(codes(fixtures[number][0]))
-            self.reads.add_test(nodeid, name(nodeid), everything)
-            reasons = [why, *(fixtures[number][2] for number in everything)]
-            if any(reasons):
-                self.incomplete[name(nodeid)] = next(filter(None, reasons))
+            test = name(nodeid)
+            phases = self.tests.setdefault(test, (set(), set(), set()))
+            for executed, packed in zip(phases, (setup, call, teardown), strict=True):
+                if packed:
+                    executed |= codes(packed)
+            reached = sorted(_reached(used, fixtures)) if used else []
+            phases[0].update(*(set_ups[number] for number in reached))
+            self.reads.add_test(nodeid, test, reached)
+            why = why or next(
+                (fixtures[number][2] for number in reached if fixtures[number][2]), ""
+            )
+            if why:
+                self.incomplete[test] = why
         for path, (packed, why) in plain["modules"].items():
             self.modules.setdefault(path, set()).update(codes(packed))
             if why:

@@ -45,11 +45,13 @@ class ReadTrace:
 
     def add_test(self, nodeid: str, name: str, fixtures: Iterable[int]) -> None:
         """A test of this process, its ID in the record, and the fixtures that it used."""
-        if self._process:
-            reads = self._tests.setdefault(name, set())
-            reads |= self._reads(self._process["tests"].get(nodeid, ()))
-            for index in fixtures:
-                reads |= self._reads(self._process["fixtures"][index])
+        if not self._process:
+            return
+        numbers = [*self._process["tests"].get(nodeid, ())]
+        for index in fixtures:
+            numbers += self._process["fixtures"][index]
+        if numbers:
+            self._tests.setdefault(name, set()).update(self._reads(numbers))
 
     def add_values(self, number: Callable[[int], int]) -> None:
         """The values that this process computed; `number`: of a code object in all processes."""
