@@ -12,7 +12,7 @@ like, so everything that is needed is bound before the first of them.
 """
 
 # A Path would look functions up in `os`, which a suite may have replaced.
-# ruff: noqa: PTH117, PTH118, PTH119
+# ruff: noqa: PTH114, PTH117, PTH118, PTH119, PTH120
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from operator import attrgetter
-from os.path import basename, isabs, join, realpath
+from os.path import basename, dirname, isabs, islink, join, realpath
 from types import CodeType, FrameType, FunctionType
 
 # as type checkers know it: the start of a child process must not wait for typing
@@ -69,6 +69,19 @@ _identity: Final = object.__hash__
 `id()` raises an audit event, and each event calls our hook: three for each function of each test
 were a twentieth of flask's suite.
 """
+
+
+def _real(path: str, paths: dict[str, str]) -> str:
+    """Return the real path of an absolute path. `paths`: real paths that are known, which are added
+    to: realpath asks for every folder on the way, this asks for each folder once.
+    """
+    if path not in paths:
+        folder, name = dirname(path), basename(path)
+        if name in ("", os.curdir, os.pardir):
+            return realpath(path)
+        path_or_link = join(_real(folder, paths), name)
+        paths[path] = realpath(path_or_link) if islink(path_or_link) else path_or_link
+    return paths[path]
 
 
 def _children() -> tuple[float, ...]:
@@ -369,6 +382,7 @@ class Tracer:
         """The code of modules of the repository that are loaded already, such as plugins that the
         repository has.
         """
+        real_paths: dict[str, str] = {}
         for module in list(sys.modules.values()):
             # some objects only claim to be a module, and some load themselves when an attribute is
             # asked for
@@ -377,7 +391,9 @@ class Tracer:
                 file = names.get("__file__")
             except AttributeError:
                 continue
-            if isinstance(file, str) and file.endswith(".py") and (path := self._path(file)):
+            if not isinstance(file, str) or not file.endswith(".py"):
+                continue
+            if path := self._path(file, real_paths):
                 self._stamps[path] = [*self._stamp(file), 1]
                 self._namespaces.append(names)
         if not self._stamps:
@@ -387,14 +403,18 @@ class Tracer:
 
     # what runs
 
-    def _path(self, filename: str) -> str | None:
+    def _path(self, filename: str, real_paths: dict[str, str] | None = None) -> str | None:
+        """Return the path from the top of a file of the repository; None for any other.
+        `real_paths`: those that are known of files that are asked for at the same time.
+        """
         try:
             return self._paths[filename]
         except KeyError:
             pass
         path = None
         if filename[:1] != "<":
-            real = realpath(filename if isabs(filename) else join(self._getcwd(), filename))
+            absolute = filename if isabs(filename) else join(self._getcwd(), filename)
+            real = realpath(absolute) if real_paths is None else _real(absolute, real_paths)
             inside = real.startswith(self._top + os.sep) and not any(
                 one in real for one in _INSTALLED
             )

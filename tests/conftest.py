@@ -5,6 +5,7 @@ from __future__ import annotations
 import compileall
 import gc
 import os
+import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -13,9 +14,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from _pytest.assertion.rewrite import PYC_TAIL
 from hypothesis import settings
 
-from tests.forked_pytest import end_servers
+from tests.forked_pytest import COMMAND, end_servers
 from tests.support import HERE, INNER, TEMPLATES, Checkout, catch_ignored_signals, checkout, isolate
 from tests.team_server import TeamServer, team_server
 
@@ -109,6 +111,22 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if not hasattr(session.config, "workerinput"):
         for package in ("kl_hooks", "pytest_kl"):
             compileall.compile_dir(HERE / package, quiet=2)
+        _compile_as_plugin(HERE / "pytest_kl" / "plugin.py")
+
+
+def _compile_as_plugin(module: Path) -> None:
+    """Let pytest store the module of a plugin as it rewrites it for `-p`: thousands of runs that
+    tests start read it.
+    """
+    stored = module.parent / "__pycache__" / f"plugin{PYC_TAIL}"
+    if stored.exists() and stored.stat().st_mtime >= module.stat().st_mtime:
+        return
+    command = [*COMMAND, "-p", "pytest_kl.plugin", "-c", os.devnull, "--markers"]
+    variables = {"PYTHONDONTWRITEBYTECODE": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environ = {name: value for name, value in os.environ.items() if name[:7] != "PYTEST_"}
+    subprocess.run(
+        command, cwd=HERE, env=environ | variables, stdout=subprocess.DEVNULL, check=False
+    )
 
 
 @pytest.hookimpl(wrapper=True)

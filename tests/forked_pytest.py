@@ -31,6 +31,7 @@ _SERVERS: Final[dict[tuple[tuple[str, str], ...], list[Server]]] = {}
 """Such variables → the processes that wait to be forked: one answers one thread at a time."""
 _IMPORTED: Final = (
     "execnet",
+    "importlib.metadata._adapters",
     "kl_hooks.evidence.capture",
     "kl_hooks.evidence.distributions",
     "kl_hooks.evidence.journal",
@@ -50,8 +51,8 @@ _IMPORTED: Final = (
     "sqlite3",
     "sysconfig",
 )
-"""What the plugin imports in nearly every run. pytest rewrites the module of a plugin, which is
-`pytest_kl.plugin`: that one is left to it.
+"""What the plugin imports in nearly every run, or pytest to know the version of pluggy. pytest
+rewrites the module of a plugin, which is `pytest_kl.plugin`: that one is left to it.
 """
 
 
