@@ -4,9 +4,11 @@ behind these.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from kl_hooks.clock import DAY, iso
@@ -366,3 +368,26 @@ def _records(checked_content: Content, ids: Collection[str]) -> Iterator[tuple[s
     ]
     for entry, text in files.read_files(checked_content.repo, wanted, "objects"):
         yield entry.path, text.decode("utf-8", "replace")
+
+
+def content_name(rev: str) -> str:
+    """A revision as the name of a content: a branch called `staged` is not what is staged."""
+    if rev not in (WORKTREE, STAGED):
+        return rev
+    return f"{rev}^{{}}"
+
+
+def path_from_top(path: str, top: Path) -> str:
+    """A path as it was typed, from the repository's root; empty for the root. UsageProblem where it
+    leads out.
+    """
+    # as typed and with links resolved: git resolves its top, and /tmp of macOS is a link to
+    # /private/tmp
+    for here in (Path(os.path.abspath(path)), Path(path).resolve()):  # noqa: PTH100
+        for base in (top, top.resolve()):
+            if here.is_relative_to(base):
+                found = here.relative_to(base).as_posix()
+                if found == ".":
+                    return ""
+                return found
+    raise UsageProblem("is not in this repository.", place=path, hint=f"The repository is {top}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -347,25 +346,25 @@ def _layer_flows(ws: Workspace, checked: Sequence[CheckedContent]) -> dict[tuple
     return dict(most)
 
 
-def render_document(
-    ws: Workspace, shape: str, checked: Sequence[CheckedContent], lists: bool = False
-) -> str:
-    """The whole output as `json`, `mermaid` or one of `report_formats`, a newline at its end (empty
-    where there is nothing to report).
+def report_text(shape: str, checked: Sequence[CheckedContent]) -> str:
+    """The whole output as one of `report_formats`; empty where there is nothing to report."""
+    return render(shape, reports(checked), "kl arch check", MANIFEST)
 
-    `lists`: JSON names the files in no layer.
-    """
-    if shape == "mermaid":
-        return _lines(mermaid(checked, _layer_flows(ws, checked)))
-    if shape != "json":
-        return render(shape, reports(checked), "kl arch check", MANIFEST)
+
+def mermaid_text(ws: Workspace, checked: Sequence[CheckedContent]) -> str:
+    """The layers as a flowchart of Mermaid."""
+    return "".join(f"{line}\n" for line in mermaid(checked, _layer_flows(ws, checked)))
+
+
+def checks_to_dict(checked: Sequence[CheckedContent], *, lists: bool = False) -> dict[str, Any]:
+    """The checks as JSON has them. `lists`: it names the files in no layer."""
     values = [_plain(source, verdict) for source, verdict in checked]
     for value, (_, verdict) in zip(values, checked, strict=True) if lists else ():
         value["unassigned_files"] = list(verdict.unassigned) if verdict else []
+    if len(values) == 1:
+        return values[0]
     clean = all(value["clean"] for value in values)
-    return _json(
-        values[0] if len(values) == 1 else {"schema": SCHEMA, "clean": clean, "checks": values}
-    )
+    return {"schema": SCHEMA, "clean": clean, "checks": values}
 
 
 def _plain(source: str, verdict: Any) -> dict[str, Any]:
@@ -384,14 +383,6 @@ def _plain(source: str, verdict: Any) -> dict[str, Any]:
     }
     none |= {"unassigned": 0, "trusted": None, "invalid": False, "loosened": [], "emptied": []}
     return {"schema": SCHEMA, "clean": True, "source": source, **none, **empty}
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, sort_keys=True) + "\n"
-
-
-def _lines(lines: Sequence[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
 
 
 SCHEMA: Final = "kl.arch.check/3"

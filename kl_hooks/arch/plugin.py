@@ -11,6 +11,6 @@ from kl_hooks.hookspecs import Retriever, hookimpl
 def kl_retrievers() -> Sequence[Retriever]:
     """`violations`: what the last check found in the files of the task."""
     # here: plugins are imported by every command that makes the manager, retrievers by few
-    from kl_hooks.arch.violation_index import find_violations
+    from kl_hooks.arch.violation_search import find_violations
 
     return [Retriever("violations", 110, find_violations)]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from kl_hooks.cli.arch import path_from_top
+from kl_hooks.arch.content import path_from_top
 from kl_hooks.cli.output import counted, echo, echo_line, echo_lines, path_from_root, workspace
 from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import UsageProblem

@@ -5,12 +5,13 @@ because of kl.
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
+from typing import Final
 
 import click
 
-from kl_hooks.cli.output import echo_lines, warn, workspace
+from kl_hooks.cli.groups import LazyGroup
+from kl_hooks.cli.output import warn, workspace
 from kl_hooks.errors import KlError
 from kl_hooks.workspace import require_plugins
 
@@ -41,12 +42,25 @@ def run(command: tuple[str, ...]) -> int:
     return ran.exit
 
 
-@click.group()
+_COMMITS: Final = {
+    "record": "Note that a commit was made; it is read from git when evidence is next asked for.",
+    "trailer": "The trailers that name the context packages made since the last commit.",
+}
+"""Command → its line in the help."""
+
+
+# a git hook calls `record` after each commit: it imports no operation
+@click.group(
+    cls=LazyGroup,
+    module="kl_hooks.cli.{}",
+    lines=_COMMITS,
+    places={"record": "capture", "trailer": "trailer"},
+)
 def commits() -> None:
     """Record commits, and name context packages in them."""
 
 
-@commits.command(epilog="Example: kl commits record")
+@click.command(epilog="Example: kl commits record")
 @click.pass_context
 def record(context: click.Context) -> None:
     """Note that a commit was made; it is read from git when evidence is next asked for.
@@ -56,31 +70,3 @@ def record(context: click.Context) -> None:
     from kl_hooks.evidence.capture import record_new_commit
 
     record_new_commit(Path(context.find_root().params.get("root") or os.getcwd()), os.environ)  # noqa: PTH109
-
-
-@commits.command(epilog="Example: git commit -m 'Round totals' --trailer \"$(kl commits trailer)\"")
-@click.option(
-    "--write",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Add them to the message in this file, as a commit-msg git hook does.",
-)
-def trailer(write: Path | None) -> None:
-    """The trailers that name the context packages made since the last commit: `Kl-Package:
-    cp-3f9a1c20b7de`.
-
-    Commits with them are compared with what the packages contained: kl stats recall. At most five,
-    the newest.
-    """
-    from kl_hooks.context.recall import TRAILER, packages_since_commit
-
-    ws = workspace()
-    found = [f"{TRAILER}: {one}" for one in packages_since_commit(ws)]
-    if write is None:
-        echo_lines(found)
-        if not found and sys.stderr.isatty():
-            warn("no package was made since the last commit.")
-    elif ws.repo is not None:
-        from kl_hooks.git.commits import add_trailers
-
-        add_trailers(ws.repo, write, found)

@@ -15,10 +15,8 @@ from kl_hooks.cli.output import (
     F,
     counted,
     echo,
-    echo_json,
     echo_line,
     echo_lines,
-    format_option,
     warn,
 )
 from kl_hooks.cli.request_options import operation_command
@@ -51,7 +49,12 @@ _COMMANDS = {
 """Command → its line in the help."""
 
 
-@click.group(cls=LazyGroup, module="kl_hooks.cli.graph", lines=_COMMANDS)
+@click.group(
+    cls=LazyGroup,
+    module="kl_hooks.cli.{}",
+    lines=_COMMANDS,
+    places=dict.fromkeys(_COMMANDS, "graph") | {"merge": "graph_merge"},
+)
 def graph() -> None:
     """The code graph: what is defined where, and what depends on what.
 
@@ -657,36 +660,3 @@ def stats(found: operations.GraphStats, request: operations.StatsRequest) -> Non
     _print_ids(
         "most linked", [f"{node}  {counted(number, 'link')}" for node, number in found.most_linked]
     )
-
-
-@click.command(epilog="Example: kl graph merge MEM-0a1b2c3d MEM-4e5f6a7b")
-@click.argument("old", metavar="FROM")
-@click.argument("new", metavar="INTO")
-@format_option()
-def merge(old: str, new: str, shape: str) -> None:
-    """Merge the record FROM into INTO, of the same kind: FROM is superseded, INTO has its tags and
-    links.
-
-    What named FROM names INTO. Each change is an event of its record, and an event `merged` states
-    the whole. Symbols and files can't be merged: they are what the code is.
-    """
-    from kl_hooks.cli.output import initialized_workspace
-    from kl_hooks.cli.record_output import record_line
-    from kl_hooks.records.query import record_to_dict
-    from kl_hooks.records.write import merge_records
-
-    ws = initialized_workspace()
-    first, second, moved = merge_records(ws, old, new)
-    if shape == "json":
-        echo_json(
-            {
-                "schema": "kl.graph.merge/1",
-                "from": record_to_dict(ws, first),
-                "into": record_to_dict(ws, second),
-                "changed": moved,
-            }
-        )
-        return
-    echo_lines([record_line(first), record_line(second)])
-    if moved:
-        echo_line(f"now name {second.id}: {', '.join(moved)}")

@@ -16,6 +16,7 @@ import click
 from kl_hooks.cli.output import (
     REPORT_FORMATS,
     Option,
+    allowed,
     command_access,
     echo_json,
     format_option,
@@ -115,16 +116,25 @@ def answer(
             warn(note)
         if shape == "json" and problem.answer is not None:
             echo_json(problem.answer)
+        elif shape != "text" and problem.result is not None:
+            _print_document(operation, allowed(problem.result), shape, formats)
         raise
     for note in getattr(result, "notes", ()):
         warn(note)
-    if shape == "json":
-        echo_json(operation.plain(result))
-    elif shape in formats:
-        write(formats[shape](result))
+    if shape == "json" or shape in formats:
+        _print_document(operation, result, shape, formats)
     else:
         print_result(result, request)
     return result
+
+
+def _print_document(
+    operation: Operation, result: Any, shape: str, formats: Mapping[str, Callable[[Any], str]]
+) -> None:
+    if shape == "json":
+        echo_json(operation.plain(result))
+    else:
+        write(formats[shape](result))
 
 
 def request_of(
@@ -234,8 +244,9 @@ def _option(field: RequestField) -> Callable[[Command], Command]:
     shown = field.default if parameter.is_default_shown else None
     # click takes a default of None for a value, so that nothing would be missing
     default = {"required": True} if field.is_required else {"default": () if is_list else shown}
+    names = (parameter.short, _option_name(field)) if parameter.short else (_option_name(field),)
     return click.option(
-        _option_name(field),
+        *names,
         field.name,
         cls=Option,
         old=tuple(f"--{name.replace('_', '-')}" for name in parameter.aliases),

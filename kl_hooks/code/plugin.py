@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kl_hooks.hookspecs import Scanner, Schema, hookimpl
+from kl_hooks.hookspecs import Scanner, Schema, hookimpl, schema_hook
 
 TABLES: Final = """
 CREATE TABLE facts (
@@ -91,10 +91,8 @@ Names, heads and hashes stored once are 0.16 of the size of the source (Django 5
 """
 
 
-@hookimpl
-def kl_schema() -> Schema:
-    """Facts by content, files, symbols, and what modules are named by."""
-    return Schema("code", "graph", (TABLES,), before=7)
+kl_schema = schema_hook(Schema("code", "graph", (TABLES,), before=7))
+"""Facts by content, files, symbols, and what modules are named by."""
 
 
 @hookimpl

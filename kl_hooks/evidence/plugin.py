@@ -4,10 +4,9 @@ and to upkeep.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.hookspecs import CommonEvent, Policy, Retriever, Schema, Source, hookimpl
+from kl_hooks.hookspecs import CommonEvent, Policy, Retriever, Schema, Source, hookimpl, schema_hook
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -167,9 +166,7 @@ CREATE TABLE run_audit (
 _AUDIT_SCHEMA: Final = Schema(owner="audit", database="kl", steps=(_AUDIT,), private=("run_audit",))
 
 
-@hookimpl
-def kl_schema() -> Sequence[Schema]:
-    return [SCHEMA, EXECUTED, _RECALL_SCHEMA, _AUDIT_SCHEMA]
+kl_schema = schema_hook(SCHEMA, EXECUTED, _RECALL_SCHEMA, _AUDIT_SCHEMA)
 
 
 @hookimpl

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kl_hooks.hookspecs import Schema, hookimpl
+from kl_hooks.hookspecs import Schema, schema_hook
 
 TABLES: Final = """
 CREATE TABLE link_names (
@@ -31,7 +31,5 @@ CREATE TABLE link_ends (
 """
 
 
-@hookimpl
-def kl_schema() -> Schema:
-    """The tables of links."""
-    return Schema("graph", "graph", (TABLES,), before=3)
+kl_schema = schema_hook(Schema("graph", "graph", (TABLES,), before=3))
+"""The tables of links."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.hookspecs import Schema, hookimpl
+from kl_hooks.hookspecs import Schema, hookimpl, schema_hook
 
 if TYPE_CHECKING:
     from kl_hooks.hookspecs import Embedder
@@ -99,12 +99,12 @@ CREATE TABLE vector_blocks (
 """
 
 
-@hookimpl
-def kl_schema() -> list[Schema]:
-    """What can be found by words, the terms of it and of source, and past commits; and vectors."""
-    # until step 5 the words were in an FTS5 table, which a SQLite without FTS5 can't even drop;
-    # until step 6 the files of a segment were JSON
-    return [Schema("index", "graph", (TABLES,), before=6), Schema("vectors", "graph", (_VECTORS,))]
+# until step 5 the words were in an FTS5 table, which a SQLite without FTS5 can't even drop; until
+# step 6 the files of a segment were JSON
+kl_schema = schema_hook(
+    Schema("index", "graph", (TABLES,), before=6), Schema("vectors", "graph", (_VECTORS,))
+)
+"""What can be found by words, the terms of it and of source, and past commits; and vectors."""
 
 
 @hookimpl

@@ -75,6 +75,8 @@ class Parameter(NamedTuple):
     """Whether a command reads it from stdin where it is `-` or not given."""
     is_option: bool = False
     """Whether a command has an option of it although it must be given."""
+    short: str = ""
+    """Another name of its option: `-q`."""
     flags: tuple[str, ...] = ()
     """Help of the first choices, where a command has a flag for each in place of an option."""
 

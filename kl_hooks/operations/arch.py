@@ -1,5 +1,5 @@
 """Operations of layers: show and explain them, fix imports, move a folder, allow an import, the
-baseline, rules of other tools. `kl arch check` is not among them: a commit waits for it (ADR-0025).
+baseline, rules of other tools.
 """
 
 from __future__ import annotations

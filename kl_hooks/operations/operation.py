@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.model.parameter import Parameter, RequestField, fields_of
 from kl_hooks.model.receipt import Receipt
-from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import RECORD_ID, Link
 from kl_hooks.operations.parts import leaves, replaced
 
@@ -148,6 +147,8 @@ def _is_listing(value: Any) -> bool:
 
 def _unread(ws: Workspace, listing: Listing) -> Listing:
     """Return a list whose quarantined records have no text: nobody asked for one of them by its ID."""
+    from kl_hooks.model.record import Record
+
     records = [item for item in listing.items if isinstance(item, Record)]
     if not records:
         return listing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kl_hooks.hookspecs import Policy, Retriever, Schema, hookimpl
+from kl_hooks.hookspecs import Policy, Retriever, Schema, hookimpl, schema_hook
 
 _RECORDS: Final = """
 CREATE TABLE record (
@@ -110,10 +110,10 @@ CREATE INDEX chunk_node ON chunk (node);
 """
 
 
-@hookimpl
-def kl_schema() -> Sequence[Schema]:
-    rows = Schema("records", "kl", (_RECORDS,), append_only=("record_event",))
-    return [rows, Schema("records", "graph", (_AUTHORED, _PAGES, _CHUNKS))]
+kl_schema = schema_hook(
+    Schema("records", "kl", (_RECORDS,), append_only=("record_event",)),
+    Schema("records", "graph", (_AUTHORED, _PAGES, _CHUNKS)),
+)
 
 
 @hookimpl

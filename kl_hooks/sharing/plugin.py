@@ -4,10 +4,9 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.hookspecs import Schema, Source, hookimpl
+from kl_hooks.hookspecs import Schema, Source, hookimpl, schema_hook
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -46,9 +45,7 @@ CREATE TABLE common_event (
 _COMMON_SCHEMA: Final = Schema(owner="common_events", database="kl", steps=(_COMMON,))
 
 
-@hookimpl
-def kl_schema() -> Sequence[Schema]:
-    return [_ATTESTATION_SCHEMA, _COMMON_SCHEMA]
+kl_schema = schema_hook(_ATTESTATION_SCHEMA, _COMMON_SCHEMA)
 
 
 @hookimpl

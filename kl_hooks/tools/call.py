@@ -22,6 +22,7 @@ from kl_hooks.model.text import (
     without_role_markup,
 )
 from kl_hooks.operations import (
+    arch_check,
     claims,
     context,
     documents,
@@ -164,6 +165,7 @@ def _size(value: Any) -> int:
 
 
 _OPERATIONS: Final = (
+    arch_check,
     claims,
     context,
     documents,

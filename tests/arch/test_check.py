@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.arch.check import run_check
-from kl_hooks.arch.content import STAGED, WORKTREE, pushed_commits
+from kl_hooks.arch.content import STAGED, WORKTREE, content_name, pushed_commits
 from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.arch.layers import ManifestProblems
-from kl_hooks.cli.arch import content_name
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git import run

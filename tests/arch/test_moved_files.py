@@ -16,7 +16,7 @@ from kl_hooks.arch import gate
 from kl_hooks.arch.baseline import baseline_bytes, entries_for
 from kl_hooks.arch.check import CheckOptions, run_check
 from kl_hooks.arch.content import STAGED, WORKTREE
-from kl_hooks.arch.formats import render_document, verdict_to_dict
+from kl_hooks.arch.formats import report_text, verdict_to_dict
 from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.arch.moved_files import EarlierContent, folder_now, unmatched_paths
@@ -231,7 +231,7 @@ def test_every_format_has_it_under_its_own_rule(folder: Path) -> None:
     found = [("staged", verdict(folder))]
 
     def shown(shape: str) -> str:
-        return render_document(opened(folder), shape, found)
+        return report_text(shape, found)
 
     annotation, _ = shown("github").splitlines()
     assert annotation.startswith(f"::error file={MANIFEST},line=12,col=1,title=A layer lost its")

@@ -10,7 +10,8 @@ import pytest
 
 from kl_hooks.arch.check import run_check
 from kl_hooks.arch.content import STAGED
-from kl_hooks.arch.violation_index import OWNER, find_violations
+from kl_hooks.arch.violation_index import OWNER
+from kl_hooks.arch.violation_search import find_violations
 from kl_hooks.context.signals import read_signals
 from kl_hooks.evidence import ingestion
 from kl_hooks.evidence.ledger import find_receipt

@@ -33,7 +33,7 @@ WRITTEN: Final = frozenset({"commits trailer --write"})
 """Options whose file is written. git adds to it, and nothing of it is printed or stored."""
 DIGESTED: Final = frozenset({"claim add --about", "claim list --about"})
 """Options whose file is compared with what it was, by its digest."""
-BY_HAND: Final = frozenset({"interview --answers", "arch check --manifest"})
+BY_HAND: Final = frozenset({"interview --answers"})
 """Options of commands that are no operations."""
 SAME: Final = {"document new": "document add", "document create": "document add"}
 """Command → the one that it is another name of."""
