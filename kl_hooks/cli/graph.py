@@ -201,7 +201,12 @@ def build(built: operations.Built, request: operations.BuildRequest) -> None:
             "  records "
             f" {', '.join(counted(number, kind) for kind, number in counts.knowledge.items())}"
         )
-    echo(f"  {counted(len(scan.problems), 'file')} not assessed")
+    if scan.problems or not built.unread:
+        echo(f"  {counted(len(scan.problems), 'file')} not assessed")
+    if built.unread:
+        from kl_hooks.code.languages import unread_text
+
+        echo(f"  {unread_text(built.unread)}")
     if built.comparison is not None:
         for problem in built.comparison.not_assessed:
             warn(f"{problem} Not assessed by the precise scanner.")
@@ -257,7 +262,10 @@ def search(matches: operations.Matches, request: operations.SearchRequest, tests
     if matches.is_cut:
         warn(f"these are the first {request.limit}; more with --top.")
     if not lines:
-        warn(f"no matches for: {one_line(request.query)}")
+        from kl_hooks.code.languages import unread_text
+
+        unread = unread_text(matches.unread)
+        warn(f"no matches for: {one_line(request.query)}{f' ({unread})' if unread else ''}")
 
 
 def _mark(text: str) -> str:

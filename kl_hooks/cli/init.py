@@ -38,6 +38,8 @@ from kl_hooks.cli.output import (
     warn,
     workspace,
 )
+from kl_hooks.code.languages import unread_in_worktree, unread_text
+from kl_hooks.code.scanner.python import scanners_of
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
@@ -265,6 +267,8 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
     made.layers, made.accepted = len(proposal.layers), accepted
     unread = allowed(tuple(read.unread))
     made.found += [("unread", str(problem)) for problem in unread[:5]]
+    if ws.repo is not None and (text := unread_text(unread_in_worktree(ws.repo, scanners_of(ws)))):
+        made.found.append((text,))
     made.set_up = (find_config(ws) or "") if MANIFEST in create or not proposal.layers else ""
     if made.set_up:
         made.found.append(

@@ -8,6 +8,7 @@ from kl_hooks.cli.evidence import receipt_line
 from kl_hooks.cli.output import counted, echo_lines, short, workspace
 from kl_hooks.cli.record_output import waiting_lines
 from kl_hooks.cli.request_options import operation_command
+from kl_hooks.code.languages import unread_text
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.text import name_list
@@ -38,6 +39,8 @@ def _lines(state: Status) -> Iterator[str]:
     if content.wrong:
         yield f"  audit     {counted(content.wrong, 'valid result')} wrong: kl proof audit"
     yield f"  layers    {_layers_line(state)}"
+    if state.unread:
+        yield f"  code      {unread_text(state.unread)}"
     if state.unchecked_commits:
         names = name_list([short(sha, 7) for sha in state.unchecked_commits], _REASONS)
         yield (

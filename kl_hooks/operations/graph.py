@@ -27,6 +27,7 @@ from kl_hooks.operations.operation import TOP, Listing, Operation, visible_resul
 from kl_hooks.workspace import require_setup
 
 if TYPE_CHECKING:
+    from kl_hooks.code.languages import Unread
     from kl_hooks.code.precise.compare import Comparison
     from kl_hooks.code.query.dependents import DependencyPath, Dependent
     from kl_hooks.code.query.lookup import Answer
@@ -113,6 +114,8 @@ class Matches(NamedTuple):
     limit: int
     is_cut: bool
     """Whether there are more."""
+    unread: Unread
+    """Where nothing was found: language → number of files that no scanner reads."""
 
 
 class NodeRequest(NamedTuple):
@@ -436,11 +439,16 @@ def _search(ws: Workspace, request: SearchRequest, access: Access) -> Matches:
         hits, is_cut = find_all(
             graph, words, request.kinds, request.file, request.limit, LiveRecords(ws)
         )
-    return Matches(request.query, tuple(hits), request.limit, bool(is_cut))
+        unread = {} if hits else graph.count_unread()
+    return Matches(request.query, tuple(hits), request.limit, bool(is_cut), unread)
 
 
 def _matches_to_dict(matches: Matches) -> dict[str, Any]:
-    return {"hits": [found_to_dict(hit) for hit in matches.hits], "more": matches.is_cut}
+    return {
+        "hits": [found_to_dict(hit) for hit in matches.hits],
+        "more": matches.is_cut,
+        "unread": dict(matches.unread),
+    }
 
 
 SEARCH: Final = Operation(
@@ -461,7 +469,7 @@ SEARCH: Final = Operation(
     SearchRequest,
     _search,
     _matches_to_dict,
-    "kl.graph.search/1",
+    "kl.graph.search/2",
     "kl graph search parse_header --kind function",
     progress=_PROGRESS,
 )
@@ -960,6 +968,8 @@ class Built(NamedTuple):
 
     scan: ScanSummary
     counts: GraphCounts
+    unread: Unread
+    """Language → number of files that no scanner reads."""
     comparison: Comparison | None
     """With the precise scanners; None: not asked for."""
 
@@ -973,11 +983,12 @@ def _build(ws: Workspace, request: BuildRequest, access: Access) -> Built:
         )
     with _opened(ws, request.rev, access, watch=request.watch) as graph:
         scan, counts = graph.scan, graph_counts(graph.db, graph.kinds)
+        unread = graph.count_unread()
     if not request.precise:
-        return Built(scan, counts, None)
+        return Built(scan, counts, unread, None)
     from kl_hooks.code.precise.compare import compare_working_tree
 
-    return Built(scan, counts, compare_working_tree(ws))
+    return Built(scan, counts, unread, compare_working_tree(ws))
 
 
 def _built_to_dict(built: Built) -> dict[str, Any]:
@@ -992,6 +1003,7 @@ def _built_to_dict(built: Built) -> dict[str, Any]:
         "nodes": counts.nodes,
         "relations": counts.links,
         "knowledge": counts.knowledge,
+        "unread": dict(built.unread),
         "problems": [
             {
                 "path": problem.path,
@@ -1036,7 +1048,7 @@ BUILD: Final = Operation(
     BuildRequest,
     _build,
     _built_to_dict,
-    "kl.graph.build/1",
+    "kl.graph.build/2",
     "kl graph build",
     is_tool=False,
 )

@@ -29,6 +29,7 @@ from kl_hooks.records.repository import authored_files
 from kl_hooks.records.status_counts import records_by_status, waiting_for_a_person
 
 if TYPE_CHECKING:
+    from kl_hooks.code.languages import Unread
     from kl_hooks.context.access import Access
     from kl_hooks.evidence.ledger import Entry
     from kl_hooks.evidence.snapshot import Snapshot
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 _AUDITED: Final = 20
 """Newest runs that are compared with earlier results."""
 _NEWEST: Final = 5
+_WORTH_A_LINE: Final = 10
+"""One file in so many must be in a language that is not read."""
 COUNTED: Final = ("commits", "tests", "asserted claims")
 
 
@@ -99,6 +102,8 @@ class Status(NamedTuple):
     """Kind → status → number of records."""
     waiting: Mapping[str, int]
     """Kind → how many wait for a person."""
+    unread: Unread
+    """Language → number of files that no scanner reads, where these are a tenth or more."""
     notes: tuple[str, ...]
 
 
@@ -144,8 +149,23 @@ def _status(ws: Workspace, _request: StatusRequest, access: Access) -> Status:
         memories=memories,
         records=records,
         waiting=waiting,
+        unread=_unread(ws, place.listing),
         notes=tuple(notes),
     )
+
+
+def _unread(ws: Workspace, listing: FileListing) -> Unread:
+    """The files that no scanner reads, where these are a tenth of all source files: a script of
+    the documentation is not worth a line.
+    """
+    from kl_hooks.code.languages import SUFFIXES, unread
+    from kl_hooks.code.scanner.python import scanners_of
+
+    files = [path for path in listing.paths(SUFFIXES) if not path.endswith("/")]
+    numbers = unread(files, scanners_of(ws))
+    if sum(numbers.values()) * _WORTH_A_LINE < len(files):
+        return {}
+    return numbers
 
 
 def _content(ws: Workspace, evidence: Snapshot, place: WorktreeState) -> ContentStatus:
@@ -266,6 +286,7 @@ def _to_dict(status: Status) -> dict[str, Any]:
         "memories": dict(status.memories),
         "records": {kind: dict(numbers) for kind, numbers in status.records.items()},
         "waiting": dict(status.waiting),
+        "unread": dict(status.unread),
     }
 
 
@@ -289,7 +310,7 @@ STATUS: Final = Operation(
     StatusRequest,
     _status,
     _to_dict,
-    "kl.status/3",
+    "kl.status/4",
     "kl status --format json",
     is_tool=False,
     progress=IMPORTING,

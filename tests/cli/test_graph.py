@@ -58,6 +58,33 @@ def test_build_counts(kl: Kl) -> None:
     assert kl("graph", "search", "EXTRA")[1].splitlines()[0] == "src/shop/web.py"
 
 
+UNREAD = "3 files not assessed, no scanner reads TypeScript (2), Rust (1)"
+
+
+def test_files_of_other_languages_are_counted_where_nothing_is_found(kl: Kl) -> None:
+    assert "unread" not in kl("graph", "build")[1]
+    rows = {"web/cart.ts": "export class Ledger {}\n", "web/view.tsx": "", "src/lib.rs": ""}
+    write(Path.cwd(), rows)
+    subprocess.run(["git", "add", "web"], check=True)
+    assert kl("graph", "build")[1].endswith(f"1 type\n{UNREAD}\n".partition("\n")[2])
+    for command, name in (("search", "Ledger"), ("show", "Ledger"), ("symbols", "web/cart.ts")):
+        assert UNREAD in kl("graph", command, name)[2]
+    assert UNREAD not in "".join(kl("graph", "search", "Basket")[1:])
+    answer = json.loads(kl("graph", "search", "Ledger", "--format", "json")[1])
+    assert answer["unread"] == {"TypeScript": 2, "Rust": 1}
+
+
+def test_a_revision_counts_its_own_files(kl: Kl) -> None:
+    write(Path.cwd(), {"web/cart.ts": ""})
+    assert "TypeScript" not in kl("graph", "search", "Ledger", "--at", "HEAD")[2]
+    subprocess.run(["git", "add", "web"], check=True)
+    identity = ("-c", "user.name=t", "-c", "user.email=t@t")
+    subprocess.run(["git", *identity, "commit", "-qm", "Web"], check=True)
+    (Path.cwd() / "web" / "cart.ts").unlink()
+    assert "TypeScript (1)" in kl("graph", "search", "Ledger", "--at", "HEAD")[2]
+    assert "TypeScript" not in kl("graph", "search", "Ledger")[2], "it is there no more"
+
+
 def test_build_names_what_does_not_parse_and_goes_on(kl: Kl) -> None:
     write(Path.cwd(), {"bad.py": "x = = 1\n"})
     code, out, err = kl("graph", "build")
@@ -66,7 +93,7 @@ def test_build_names_what_does_not_parse_and_goes_on(kl: Kl) -> None:
     assert out.endswith("  1 file not assessed\n")
     assert err == "kl: bad.py:1:5: invalid syntax. It is not in the graph.\n"
     answer = json.loads(kl("graph", "build", "--format", "json")[1])
-    assert answer["schema"] == "kl.graph.build/1"
+    assert answer["schema"] == "kl.graph.build/2"
     counts = [
         answer[name] for name in ("files", "parsed", "removed", "symbols", "links", "unresolved")
     ]
@@ -140,7 +167,7 @@ def test_search_as_json_with_kind_and_limit(kl: Kl) -> None:
         "class Basket",
     )
     assert (hit["name"], hit["kind"], hit["owner"]) == ("Basket", "type", "shop.core")
-    assert answer["schema"] == "kl.graph.search/1"
+    assert answer["schema"] == "kl.graph.search/2"
     assert (
         len(
             json.loads(kl("graph", "search", "shop", "--limit", "2", "--format", "json")[1])["hits"]

@@ -51,6 +51,14 @@ def ours() -> dict[str, bytes]:
     }
 
 
+def test_files_that_no_scanner_reads_are_counted(kl: Kl) -> None:
+    write(Path.cwd(), {"web/cart.ts": "", "web/view.tsx": "", "notes/todo.txt": ""})
+    assert "  found   2 files not assessed, no scanner reads TypeScript (2)\n" in kl("init")[1]
+    kl("init", "--undo")
+    write(Path.cwd(), {".gitignore": "web/\n"})
+    assert "not assessed" not in kl("init")[1]
+
+
 @pytest.mark.requirement("A49")
 def test_init_writes_layers_that_are_green_and_states_what_to_do_next(kl: Kl) -> None:
     code, out, err = kl("init")

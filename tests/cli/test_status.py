@@ -138,6 +138,17 @@ def test_verify_without_a_repository_is_no_proof(home: Path, tmp_path: Path) -> 
     assert "not a git repository" in done.stderr
 
 
+def test_status_counts_files_that_no_scanner_reads_where_they_are_many(repo: Checkout) -> None:
+    for number in range(11):
+        repo.write(f"part_{number}.py", "")
+    repo.write("web/cart.ts", "export class Ledger {}\n")
+    assert json.loads(repo.kl("status", "--format", "json").stdout)["unread"] == {}
+    repo.write("web/view.tsx", "")
+    assert "  code      2 files not assessed, no scanner reads TypeScript (2)\n" in (
+        repo.kl("status").stdout
+    )
+
+
 def test_status_counts_in_plain_words(repo: Checkout) -> None:
     assert "  evidence  1 receipt (commits: 1), 1 commit\n" in repo.kl("status").stdout
     repo.kl("run", "--", "true")

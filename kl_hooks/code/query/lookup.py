@@ -17,7 +17,7 @@ from kl_hooks.errors import NotFound, UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.index.index import hits_by_id
 from kl_hooks.model.symbol import RECORD_ID, FilePath, Symbol, last_name, record_node, split_id
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import counted, one_line
 from kl_hooks.store.database import Rows, chunks, placeholders
 
 if TYPE_CHECKING:
@@ -455,7 +455,11 @@ def _unknown_name(graph: Graph, text: str) -> Unknown:
     else:
         hint = "Look for it with: kl graph search"
     lost = len(graph.not_assessed)
-    unsure = f" ({lost} {'file was' if lost == 1 else 'files were'} not assessed)" if lost else ""
+    from kl_hooks.code.languages import unread_text
+
+    gaps = [f"{counted(lost, 'file')} not assessed"] if lost else []
+    gaps += filter(None, [unread_text(graph.count_unread())])
+    unsure = f" ({'; '.join(gaps)})" if gaps else ""
     return Unknown(f"no matches{unsure}.", place=one_line(text), hint=hint)
 
 

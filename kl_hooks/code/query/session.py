@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -29,6 +30,7 @@ from kl_hooks.store.database import Rows, placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.code.file_index import PendingChanges
+    from kl_hooks.code.languages import Unread
     from kl_hooks.code.scanner.parser import Facts, Key, Read
     from kl_hooks.git.files import FileEntry
     from kl_hooks.git.repository import Repository
@@ -336,6 +338,8 @@ class Graph(NamedTuple):
     """
     read: Read = _no_contents
     """Reads the contents of its files: of the working tree, or of the revision."""
+    count_unread: Callable[[], Unread] = dict
+    """Counts the files that no scanner reads, by language."""
 
     @property
     def not_assessed(self) -> tuple[Problem, ...]:
@@ -358,17 +362,26 @@ def open_graph(
     git or where the store can't be used.
     """
     if rev is not None:
+        count_unread = partial(_count_unread, ws, rev)
         with graph_at(ws, rev) as (db, scan):
-            yield Graph(db, scan, read=_reader(ws, "objects"))
+            yield Graph(db, scan, read=_reader(ws, "objects"), count_unread=count_unread)
         return
     scan, read = refresh_graph(ws, watch), _reader(ws, "worktree")
     kinds = ("page", *ws.kinds, "violation")
+    count_unread = partial(_count_unread, ws)
     with ws.store.reading("graph") as stored:
         if stored is not None:
-            yield Graph(stored, scan, kinds, read)
+            yield Graph(stored, scan, kinds, read, count_unread)
             return
     with ws.store.writing("graph") as empty:  # no file was ever seen: there is no database yet
-        yield Graph(empty, scan, kinds, read)
+        yield Graph(empty, scan, kinds, read, count_unread)
+
+
+def _count_unread(ws: Workspace, rev: str = "") -> Unread:
+    from kl_hooks.code.languages import unread_at, unread_in_worktree
+
+    repo, scanners = repository_of(ws), scanners_of(ws)
+    return unread_at(repo, rev, scanners) if rev else unread_in_worktree(repo, scanners)
 
 
 def _reader(ws: Workspace, source: str) -> Read:
