@@ -268,9 +268,9 @@ class Access:
     def _decide_record(self, record: Record) -> Effect:
         if self._policy is None:
             return "allow", ""
-        from kl_hooks.records.retrieval import record_candidate
+        from kl_hooks.records.retrieval import textless_candidate
 
-        return self._decide(record_candidate(self._ws, record))
+        return self._decide(textless_candidate(self._ws, record))
 
     def effects(self, nodes: Iterable[str]) -> dict[str, Effect]:
         """Return the effect on each record, file and symbol among the IDs of nodes."""

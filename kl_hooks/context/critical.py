@@ -26,6 +26,7 @@ from kl_hooks.records.retrieval import (
     record_candidate,
     record_text,
     search_live,
+    textless_candidate,
 )
 
 if TYPE_CHECKING:
@@ -159,7 +160,9 @@ def critical(ws: Workspace, asked: CriticalRequest) -> list[FilledSection]:
         live = [record for record in live if record.id not in outdated]
         hidden: dict[str, str] = {}
         if policy:
-            decided = {record.id: policy.decide((record_candidate(ws, record),)) for record in live}
+            decided = {
+                record.id: policy.decide((textless_candidate(ws, record),)) for record in live
+            }
             live = [record for record in live if decided[record.id][0] != "deny"]
             hidden = {name: rule for name, (effect, rule) in decided.items() if effect == "redact"}
         candidates = [
@@ -223,7 +226,7 @@ def find_in_force(
     outdated = stale_reasons(ws, live)
     shown = (record for record in live if record.id not in outdated)
     return [
-        record for record in shown if policy is None or policy.shows(record_candidate(ws, record))
+        record for record in shown if policy is None or policy.shows(textless_candidate(ws, record))
     ][:limit]
 
 

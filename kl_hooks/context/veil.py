@@ -21,7 +21,7 @@ from kl_hooks.model.package import WITHHELD, Candidate, placed
 from kl_hooks.model.record import Record, untitled_path
 from kl_hooks.model.symbol import path_of
 from kl_hooks.records.query import all_records
-from kl_hooks.records.retrieval import record_candidate
+from kl_hooks.records.retrieval import textless_candidate
 
 if TYPE_CHECKING:
     from kl_hooks.context.policy import Policy
@@ -292,7 +292,7 @@ class HiddenKnowledge:
         record = self._by_place.get(path) or self._by_id.get(about.rpartition(":")[2])
         if record is None:
             return (claim,)
-        return (claim, record_candidate(self._ws, record))
+        return (claim, textless_candidate(self._ws, record))
 
     @cached_property
     def _all_records(self) -> list[Record]:
@@ -319,7 +319,7 @@ class HiddenKnowledge:
         hidden = {
             record.id: record
             for record in self._all_records
-            if self._hides(record.id, record_candidate(self._ws, record))
+            if self._hides(record.id, textless_candidate(self._ws, record))
         }
         proposed = dict[str, list[str]]()
         for proposal in pending_proposals(self._ws) if hidden else ():

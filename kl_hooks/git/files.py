@@ -369,6 +369,8 @@ def path_matches(path: str, pattern: str) -> bool:
     for part in path.split("/"):
         if len(wanted) in places:
             return True
+        if not places:
+            return False
         moved = {at for at in places if wanted[at] == "**"}
         moved |= {
             at + 1 for at in places if wanted[at] != "**" and fnmatch.fnmatchcase(part, wanted[at])

@@ -115,6 +115,22 @@ def demote_uncommitted(ws: Workspace, found: Sequence[Candidate]) -> list[Candid
     ]
 
 
+def textless_candidate(ws: Workspace, record: Record) -> Candidate:
+    """Return a record as the rules of the policy see it: all that a rule can name, and no text."""
+    kind = ws.kinds[record.kind]
+    return Candidate(
+        id=record.id,
+        kind=kind.name,
+        title="",
+        text="",
+        summary="",
+        path=record.path,
+        tags=record.many("tags"),
+        classification=record.text("classification"),
+        touches=_files_of(kind, record),
+    )
+
+
 def record_candidate(ws: Workspace, record: Record) -> Candidate:
     """Return a record as a candidate for a package."""
     kind = ws.kinds[record.kind]
@@ -122,13 +138,11 @@ def record_candidate(ws: Workspace, record: Record) -> Candidate:
     evidence = Observation(
         kind.proof or "AgentAssertion", "records", record.authority, record.id, hard=False
     )
-    return Candidate(
-        id=record.id,
-        kind=kind.name,
+    return replace(
+        textless_candidate(ws, record),
         title=record.title,
         text=record_text(kind, record),
         summary=_record_summary(kind, record),
-        path=record.path,
         line=1 if record.path else 0,
         tier=tier([evidence]),
         freshness="current",
@@ -136,9 +150,6 @@ def record_candidate(ws: Workspace, record: Record) -> Candidate:
         reasons=(f"{kind.name}, {record.status}, by {record.authority}",),
         marks=("agent",) if record.authority == "agent" else (),
         read_from=record.text("source_path"),
-        tags=record.many("tags"),
-        classification=record.text("classification"),
-        touches=_files_of(kind, record),
     )
 
 

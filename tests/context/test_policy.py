@@ -28,6 +28,8 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.model.package import WITHHELD, Candidate, Package, Task
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.request import Request
+from kl_hooks.records.retrieval import record_candidate, textless_candidate
+from kl_hooks.records.write import create_record
 from tests.context.making import candidate, code_of_symbols, ranked, steady, symbol
 from tests.support import Checkout
 
@@ -309,6 +311,35 @@ def test_a_rule_matches_what_meets_each_of_its_conditions(
     conditions: dict[str, tuple[str, ...]], facts: dict[str, object], matches: bool
 ) -> None:
     assert Rule("x", "deny", **conditions).matches(candidate("a", **facts), "human") is matches
+
+
+def test_the_rules_see_all_of_a_record_that_they_can_name_without_its_text(repo: Checkout) -> None:
+    values = {
+        "title": "Plain",
+        "context": "c",
+        "decision": "d",
+        "tags": ["hr"],
+        "classification": "secret",
+        "scope": ["file:src/a.py"],
+    }
+    ws = repo.workspace()
+    kind = ws.kinds["decision"]
+    fields = {field.name for field in kind.all_fields}
+    named = {name: value for name, value in values.items() if name in fields}
+    record = create_record(ws, kind, named)
+    whole, textless = record_candidate(ws, record), textless_candidate(ws, record)
+    read = set[str]()
+
+    class Noted:
+        def __getattr__(self, name: str) -> object:
+            read.add(name)
+            return getattr(whole, name)
+
+    rule = Rule("x", "deny", (".kl",), ("decision",), ("hr",), ("secret",))
+    assert rule.matches(Noted(), "human") is rule.matches(textless, "human")  # type: ignore[arg-type]
+    assert {"path", "touches", "kind", "tags", "classification"} <= read
+    for name in read:
+        assert getattr(textless, name) == getattr(whole, name), name
 
 
 @pytest.mark.parametrize(

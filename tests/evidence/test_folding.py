@@ -16,6 +16,7 @@ from kl_hooks.evidence.high_water import Marks, read_high_water
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.integrity import audit
 from kl_hooks.evidence.ledger import RETAINED
+from kl_hooks.evidence.provenance import worktree_state
 from tests.support import NOW, Checkout
 
 from .making import leave_run
@@ -97,9 +98,10 @@ def test_folding_what_can_be_folded_leaves_nothing_to_fold(
 def filled(repo: Checkout) -> list[str]:
     """Ids of sixty runs of the same tests, oldest first."""
     old = repo.workspace(now=NOW - 200 * DAY)
+    place, details = worktree_state(old.repo), {"t.py::test_b": {"message": "assert 1 == 2"}}
     for number in range(RETAINED + 10):
         tests = [("t.py::test_a", "passed", 10 + number), ("t.py::test_b", "failed", 3)]
-        leave_run(old, tests, details={"t.py::test_b": {"message": "assert 1 == 2"}})
+        leave_run(old, tests, details=details, place=place)
     sync_evidence(old)
     return [entry.id for entry in reversed(repo.entries())]
 

@@ -9,6 +9,7 @@ from kl_hooks.clock import DAY, iso
 from kl_hooks.context import package_log
 from kl_hooks.evidence.assertions import add_claim
 from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.evidence.provenance import worktree_state
 from tests.evidence.making import leave_run
 from tests.support import NOW, Checkout
 
@@ -27,8 +28,9 @@ def untidy(repo: Checkout) -> None:
     ephemera.
     """
     long_ago = repo.workspace(now=NOW - 200 * DAY)
+    place = worktree_state(long_ago.repo)
     for number in range(53):
-        leave_run(long_ago, [("t.py::test_a", "passed", 10 + number)])
+        leave_run(long_ago, [("t.py::test_a", "passed", 10 + number)], place=place)
     sync_evidence(long_ago)
     add_claim(long_ago, "is quick", "file:a.py", NOW - 150 * DAY)
     add_claim(long_ago, "is small", "file:a.py", None)
