@@ -1,9 +1,9 @@
 """What a search in documentation finds: questions whose answer is known, by words, by meaning and
 by both.
 
-    python -m bench.search_quality [--set NAME] [--clones FOLDER] [--losses] [--fusion
-    rrf|weighted|simple|cascade] python -m bench.search_quality --strategies [--set NAME] [--clones
-    FOLDER]
+    python -m bench.search_quality [--set NAME] [--clones FOLDER] [--losses] [--fusion NAME]
+    python -m bench.search_quality --ids [--set NAME] [--clones FOLDER]
+    python -m bench.search_quality --strategies [--set NAME] [--clones FOLDER]
 
 The questions are in `bench/data/questions`: each with the page and the heading that answers it. A
 file names a repository and a commit; it is cloned from there unless `--clones` has `owner+name` in
@@ -11,6 +11,9 @@ it. An answer is found where a passage of that page, under that heading or insid
 first results. R@5 is the share of the questions of which one is among the first five; MRR the mean
 of one over its place. `datasette` is for tuning weights, the others judge them. Last are all
 questions together; differences have a 95 % interval.
+
+`--ids` asks for IDs instead, alone and in a question: numbers of issues, options and settings that
+one passage alone has. What names an ID means that passage; it should be among the first three.
 
 `--strategies` compares the ways of cutting documents. There an answer is found where a passage has
 a line of the section that answers: most ways know no headings, and their passages begin under one
@@ -48,6 +51,20 @@ class Question(NamedTuple):
     page: str
     heading: str
     text: str
+
+
+_IDS: Final = (
+    re.compile(r"\bCVE-\d{4}-\d{4,}\b"),
+    re.compile(r"(?<=#)\d{4,5}\b"),
+    re.compile(r"(?<=:issue:`)\d{4,5}\b"),
+    re.compile(r"(?<!\w)--[a-z][a-z-]{8,}\b"),
+    re.compile(r"\b[a-z]+_[a-z]+_[a-z_]{4,}\b"),
+    re.compile(r"\b[A-Z]+_[A-Z]+_[A-Z_]{4,}\b"),
+)
+_MOST_IDS: Final = 12
+"""Of each kind, at even distances in the order of the alphabet."""
+_ASKED: Final = ("{}", "what was changed for {}")
+_FIRST: Final = 3
 
 
 class QuestionSet(NamedTuple):
@@ -211,6 +228,54 @@ def judgements(found: Mapping[str, Sequence[int]]) -> Iterator[str]:
         )
 
 
+def lone_ids(ws: Workspace) -> dict[str, int]:
+    """ID → the passage that alone has it, at most twelve of each kind."""
+    with ws.store.reading("graph") as db:
+        assert db is not None
+        texts: dict[int, str] = dict(db.rows("SELECT id, text FROM document_chunks"))
+    passage_of: dict[str, int] = {}
+    for pattern in _IDS:
+        passages: dict[str, set[int]] = {}
+        for number, text in texts.items():
+            for match in pattern.finditer(text):
+                passages.setdefault(match[0], set()).add(number)
+        lone = [
+            identifier
+            for identifier in sorted(name for name, own in passages.items() if len(own) == 1)
+            if sum(
+                f" {identifier} " in re.sub(r"[^\w-]", " ", f" {text} ") for text in texts.values()
+            )
+            <= 1
+        ][: 10 * _MOST_IDS]
+        chosen = lone[:: max(1, len(lone) // _MOST_IDS)][:_MOST_IDS]
+        passage_of |= {identifier: next(iter(passages[identifier])) for identifier in chosen}
+    return passage_of
+
+
+def id_lines(ws: Workspace, options: Options) -> Iterator[str]:
+    """A line for each mode and way to ask."""
+    search(ws, "documents", top_k=1)  # makes the index
+    passage_of = lone_ids(ws)
+    for form in _ASKED:
+        for mode in ("keyword", "hybrid", "graph"):
+            ranks = []
+            for identifier, number in passage_of.items():
+                answer = search(
+                    ws,
+                    form.format(identifier),
+                    mode,
+                    top_k=MOST,
+                    kinds=("document",),
+                    options=options,
+                )
+                ranked = [result.chunk.id for result in answer.results if result.chunk]
+                ranks.append(ranked.index(number) + 1 if number in ranked else 0)
+            yield (
+                f"  {form.format('ID'):28} {mode:8}  first {recall(ranks, 1):.3f}"
+                f"  among {_FIRST} {recall(ranks, _FIRST):.3f}  of {len(ranks)}"
+            )
+
+
 def compare_strategies(found: QuestionSet, clones: Path | None, options: Options) -> Iterator[str]:
     """A line for each way of cutting documents."""
     yield "  strategy   passages  keyword R@5  MRR    hybrid R@5  MRR"
@@ -262,6 +327,7 @@ def main() -> int:
     parser.add_argument(
         "--code", action="store_true", help="with the source, as a repository has it"
     )
+    parser.add_argument("--ids", action="store_true", help="ask for IDs that one passage has")
     parser.add_argument("--mode", dest="modes", action="append", choices=MODES)
     args = parser.parse_args()
     every: dict[str, list[int]] = {}
@@ -274,6 +340,10 @@ def main() -> int:
             continue
         with tempfile.TemporaryDirectory() as folder:
             ws = opened(checked_out(some, args.clones, Path(folder), code=args.code), args.strategy)
+            if args.ids:
+                print(name)
+                print("\n".join(id_lines(ws, options)), flush=True)
+                continue
             modes = [mode for mode in MODES if mode in (args.modes or MODES)]
             found = {mode: places(ws, some, mode, options) for mode in modes}
         print(f"{name}{' (tuning)' if name == TUNING else ''}: {len(some.questions)} questions")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kl_hooks.documents.rounds import Answer, Round
     from kl_hooks.documents.search import Result
 
+_SUMMARY = 160
+"""Characters of a community's line."""
 _MANY = 2000
 """Passages from which embedding them takes longer than a moment."""
 
@@ -26,7 +28,6 @@ def _watched(request: operations.SearchRequest) -> operations.SearchRequest:
 @operation_command(operations.SEARCH, _watched)
 def search(matches: operations.Matches, request: operations.SearchRequest) -> None:
     search_answer = matches.found
-    echo_lines(f" =  {community.summary}" for community in search_answer.communities)
     rows = [
         _result_lines(number, result, request)
         for number, result in enumerate(search_answer.results, 1)
@@ -34,6 +35,10 @@ def search(matches: operations.Matches, request: operations.SearchRequest) -> No
     if matches.answer and rows:
         rows = list(_answer_lines(matches.answer))
     print_rows(rows, search_answer.total, f"no matches for: {one_line(request.query)}")
+    # after the matches, in a line each: JSON has them whole
+    echo_lines(
+        f" =  {one_line(community.summary, _SUMMARY)}" for community in search_answer.communities
+    )
 
 
 def _answer_lines(answer: Answer) -> Iterator[str]:
@@ -56,7 +61,8 @@ def _show_progress(done: int, total: int) -> None:
 
 def _result_lines(number: int, result: Result, request: operations.SearchRequest) -> str:
     place = f"{result.path}:{result.line}" if result.path else result.id
-    marks = "".join(f"  [{mark}]" for mark in result.marks)
+    weak = ("weak",) if result.is_weak else ()
+    marks = "".join(f"  [{mark}]" for mark in (*weak, *result.marks))
     lines = [f"{number:>2}  {result.score:.2f}  {place}  {quoted_field(result.title, 160)}{marks}"]
     text = result.snippet.text
     if result.kind != "code":

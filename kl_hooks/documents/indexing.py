@@ -550,7 +550,7 @@ def search_chunks(
             return []
         with db.snapshot():
             corpus = StoredPostings(db, CHUNKS)
-            (fits,) = index.score([corpus], significant_words(query))
+            (fits,) = index.score([corpus], significant_words(query)).fits
             return ranked_chunks(db, corpus, fits, allowed, limit)[0]
 
 

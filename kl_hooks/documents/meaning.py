@@ -13,7 +13,7 @@ from zlib import crc32
 
 from kl_hooks.documents.indexing import Chunk, load_chunks, sync_documents, visible_documents
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.index.vectors import nearest, update_vectors, vectors_state, without_vectors
+from kl_hooks.index.vectors import cosines, nearest, update_vectors, vectors_state, without_vectors
 from kl_hooks.records.pages import Page, PageLine, all_pages, read_page
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.store.database import chunks as some_at_once
@@ -44,10 +44,7 @@ def find_near(
     What has no vector yet is embedded first: of every document, since vectors of texts that are not
     named are removed one day. EnvironmentProblem where there is no model, or it fails.
     """
-    by_record = {
-        f"record:{record.id}:{crc32(_record_text(record).encode('utf-8', 'replace')):08x}": record
-        for record in records
-    }
+    by_record = {_record_key(record): record for record in records}
     _embed_missing(ws, by_record, progress)
     with ws.store.reading("graph") as db:
         # where all may be found, the nearest alone are looked up
@@ -72,6 +69,34 @@ def find_near(
         if len(near_passages) >= limit or len(near) < asked:
             return near_passages[:limit]
         asked *= 4
+
+
+def cosines_with(
+    ws: Workspace, query: str, matches: Sequence[Chunk | Record]
+) -> list[float | None]:
+    """Return the cosine of each passage or record with a query; None where it has no vector, as
+    before `find_near`. EnvironmentProblem as `find_near`.
+    """
+    numbers = [match.id for match in matches if isinstance(match, Chunk)]
+    key_of_chunk = dict[int, str]()
+    with ws.store.reading("graph") as db:
+        for batch in some_at_once(numbers) if db is not None else ():
+            rows = (
+                _chunk_keys(db, f"WHERE c.id IN ({placeholders(batch)})", batch)
+                if db is not None
+                else ()
+            )
+            key_of_chunk |= {number: key for key, number, _ in rows}
+    keys = [
+        key_of_chunk.get(match.id, "") if isinstance(match, Chunk) else _record_key(match)
+        for match in matches
+    ]
+    cosine_of = cosines(ws, query, set(keys))
+    return [cosine_of.get(key) for key in keys]
+
+
+def _record_key(record: Record) -> str:
+    return f"record:{record.id}:{crc32(_record_text(record).encode('utf-8', 'replace')):08x}"
 
 
 def _embed_missing(
@@ -113,7 +138,7 @@ _KEYS: Final = """SELECT c.text_hash, c.heading, f.title, c.id, c.document
 
 
 def _chunk_keys(
-    db: Rows, condition: str = "", values: Sequence[str] = ()
+    db: Rows, condition: str = "", values: Sequence[str | int] = ()
 ) -> Iterator[tuple[str, int, str]]:
     """Yield (key, chunk, document) of every chunk; `condition`: of these only."""
     for text_hash, heading, title, number, document in db.rows(

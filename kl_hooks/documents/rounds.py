@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
 MOST_ROUNDS: Final = 5
 _ENOUGH: Final = 3
-"""Results from which an answer suffices, if their mean score is `_MEAN` and no word of the query is
-missing.
-"""
-_MEAN: Final = 0.5
+"""Results that are not weak from which an answer suffices, if no word of the query is missing."""
 _SHORTEST: Final = 3
 """Characters of a word that is looked for again."""
 _QUOTED: Final = 3
@@ -76,8 +73,8 @@ def search_in_rounds(
 ) -> Answer:
     """Return the answer after at most `rounds` searches; the arguments are those of `search`.
 
-    It ends where three results have a mean score of .5 and every word of the question is in one of
-    the results, and where a round finds nothing new.
+    It ends where three results are not weak and every word of the question is in one of the
+    results, and where a round finds nothing new.
     """
     best: dict[str, Result] = {}
     earlier_rounds: list[Round] = []
@@ -86,14 +83,14 @@ def search_in_rounds(
         answer = search(ws, query, mode, collections, top_k, kinds=kinds, may=may, options=options)
         first = first or answer
         new = [result for result in answer.results if result.id not in best]
-        # later rounds look for what is missing: their best is worth less than what matches the
-        # whole question
-        weight = 0.9 ** len(earlier_rounds)
+        # later rounds look for a part of the question: a text that has all of it has less of the
+        # whole
+        weight = 0.9 ** len(earlier_rounds) * _share(query, question)
         best |= {result.id: _scaled(result, weight) for result in new}
         missing = _missing(question, list(best.values()))
         earlier_rounds.append(Round(query, len(new), tuple(missing)))
-        scores = sorted((result.score for result in best.values()), reverse=True)[:_ENOUGH]
-        if not new or (not missing and len(scores) == _ENOUGH and sum(scores) / _ENOUGH >= _MEAN):
+        strong = sum(not result.is_weak for result in best.values())
+        if not new or (not missing and strong >= _ENOUGH):
             break
         # all words of the question are in the query before already: the missing ones alone find
         # other passages
@@ -107,6 +104,7 @@ def search_in_rounds(
     last_answer = SearchAnswer(
         question,
         first.mode,
+        first.took_part,
         tuple(results),
         max(first.total, len(best)),
         first.counts,
@@ -114,6 +112,11 @@ def search_in_rounds(
         first.communities,
     )
     return Answer(last_answer, tuple(earlier_rounds), _summary(ws, question, results))
+
+
+def _share(query: str, question: str) -> float:
+    """How much of the question the words of a query are."""
+    return min(1.0, len(significant_words(query)) / len(significant_words(question)))
 
 
 def _scaled(result: Result, weight: float) -> Result:
@@ -135,6 +138,8 @@ def _text(result: Result) -> str:
 
 def _summary(ws: Workspace, question: str, results: Collection[Result]) -> str:
     quotes = list(_quotes(results))
+    if results and not quotes:
+        return "No passage answers this: there are only weak matches."
     if quotes:
         plugin_summary = ws.plugins.hook.kl_summarize(
             workspace=ws, question=question, passages=quotes
@@ -156,10 +161,10 @@ def quoted(passages: Sequence[tuple[str, str]]) -> str:
 
 
 def _quotes(results: Collection[Result]) -> Iterator[tuple[str, str]]:
-    """(source, text) of the best results. Quoted: what a document contains is data, also where it
+    """(source, text) of the best results that are not weak. Quoted: what a document contains is data, also where it
     reads as an order.
     """
-    for result in list(results)[:_QUOTED]:
+    for result in [result for result in results if not result.is_weak][:_QUOTED]:
         text = str(without_role_markup(safe_text(_text(result)))).strip()
         place = f"{result.path}:{result.line}" if result.path else result.id
         yield (
@@ -173,6 +178,6 @@ def answer_to_dict(answer: Answer, *, explain: bool = False) -> dict[str, Any]:
     return {
         "answer": answer.text,
         "rounds": [{**part._asdict(), "missing": list(part.missing)} for part in answer.rounds],
-        "sources": [result.id for result in answer.found.results[:_QUOTED]],
+        "sources": [result.id for result in answer.found.results if not result.is_weak][:_QUOTED],
         "results": [result_to_dict(result, explain=explain) for result in answer.found.results],
     }

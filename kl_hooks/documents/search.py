@@ -2,8 +2,8 @@
 
 All are scored by one formula over the same postings (BM25F, names and headings before text), with
 how rare a word is counted over all of them, so a passage, a decision and a function can be
-compared. Lists that are scored in other ways are fused with it: their scores are normalized before
-they are mixed.
+compared. A score is the share of the query that a text has, from 0 to 1: it is a fact of
+the text, not about what else was found. So is a cosine; the two are added as they are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.documents.indexing import (
@@ -26,7 +25,7 @@ from kl_hooks.documents.indexing import (
     sync_documents,
     visible_documents,
 )
-from kl_hooks.documents.meaning import find_near
+from kl_hooks.documents.meaning import cosines_with, find_near
 from kl_hooks.documents.mentions import stale_mentions
 from kl_hooks.documents.neighborhood import Scope, neighborhood
 from kl_hooks.documents.retrieval import CHANGELOG, passage_id
@@ -73,7 +72,7 @@ class Fused(NamedTuple):
 
     id: str
     score: float
-    """0 to 1; comparable within one answer only."""
+    """0 to 1."""
     parts: Mapping[str, float]
     """List → what it adds to the score, for `--explain`."""
 
@@ -85,25 +84,23 @@ def fuse(
 ) -> list[Fused]:
     """Return what is in the lists, each once, best first; ties by ID.
 
-    `lists`: name → (ID, score), best first; scores of two lists need not be comparable. Of a
-    cascade the first list comes first. `weights`: ID → how much each list counts for it, 1 in all
-    at most. `simple` and `cascade` ignore them.
+    `lists`: name → (ID, score from 0 to 1), best first. No score is divided by the best of its
+    list: where nothing is near, the nearest would count as a perfect match. Of a cascade the first
+    list comes first. `weights`: ID → how much each list counts for it in a weighted sum, 1 in all
+    at most.
     """
     parts_by_id: dict[str, dict[str, float]] = {}
     for place, (name, ranked) in enumerate(lists.items()):
-        best = max((score for _, score in ranked), default=0.0)
         for rank, (identifier, score) in enumerate(ranked, 1):
             parts = parts_by_id.setdefault(identifier, {})
             if name in parts:
                 continue  # a list has each ID once; of a second one the first, better, place counts
-            share = weights(identifier).get(name, 0.0)
-            normal = max(0.0, score / best) if best > 0 else 0.0
             if method == "rrf":
-                parts[name] = share * (_K + 1) / (_K + rank)
+                parts[name] = 1 / (_K + rank)
             elif method == "weighted":
-                parts[name] = share * normal
+                parts[name] = weights(identifier).get(name, 0.0) * max(0.0, score)
             elif method == "simple":
-                parts[name] = normal
+                parts[name] = max(0.0, score)
             elif not parts:  # of a cascade: the first list that has it decides
                 parts[name] = (len(lists) - place - 1 + 1 / rank) / len(lists)
     highest = method in ("simple", "cascade")
@@ -122,13 +119,12 @@ def rerank(
 
     `texts`: ID → text in lower case.
     """
-    best = max((match.score for match in ranking), default=0.0) or 1.0
     reranked = []
     for place, match in enumerate(ranking):
         text = texts.get(match.id, "")
         overlap = sum(stem in text for stem in stems) / len(stems) if stems else 0.0
         parts = {
-            "score": _SCORE * match.score / best,
+            "score": _SCORE * match.score,
             "overlap": _OVERLAP * overlap,
             "place": _PLACE / (1 + 0.1 * place),
         }
@@ -140,10 +136,23 @@ MODES: Final = ("keyword", "vector", "hybrid", "graph")
 """Ways to search, the default first: by words, by meaning, by both, by what is linked with the best
 of these.
 """
-_WEIGHTS: Final = {"keyword": 0.4, "vector": 0.6}
+_WEIGHTS: Final = {"keyword": 0.5, "vector": 0.5}
 """Of the lists of a hybrid search in a `weighted` fusion, chosen on the tuning questions of
 `bench.search_quality`.
 """
+_WEAK_SHARE: Final = 0.2
+"""Share of the query from which a match by words is one. Of the tuning questions 19 in 20 have a
+match above it; of questions about other software half."""
+_WEAK_COSINE: Final = 0.25
+"""Cosine from which a match by meaning is one: of the answers to the tuning questions nine in ten
+have it."""
+_FIRST: Final = 3
+"""Places in which a passage stays that alone has a rare word of the query."""
+_RARE: Final = 100
+"""Passages from which on a word that only one of them has is rare."""
+_COMPOUND: Final = re.compile(r"\w\W+\w")
+_AROUND: Final = "?,.;:!()[]{}<>\"'`"
+"""Signs around a word of a question that are no part of it."""
 _OF_CODE: Final = {"keyword": 0.7}
 """The same for code, which has no vectors: the best by words comes after prose that is best by
 both, and before prose that only one list has."""
@@ -195,9 +204,12 @@ class Result(Excerpt):
     """With its headings; of code its signature."""
     snippet: Snippet
     score: float
-    """1 is the best match of this search."""
+    """0 to 1: how much of the query it has, or how near it is. Scores of two searches compare."""
     parts: Mapping[str, float] = field(default_factory=dict)
     """What the score is made of."""
+    is_weak: bool = False
+    """Whether it has little of the query and is not near: what a search finds where nothing fits.
+    """
     marks: tuple[str, ...] = ()
     """What a reader should know of it: who wrote it, what is stale."""
     chunk: Chunk | None = None
@@ -217,6 +229,8 @@ class SearchAnswer:
 
     query: str
     mode: str
+    took_part: tuple[str, ...]
+    """What ranked: `words`, `meaning`, `links`."""
     results: tuple[Result, ...]
     total: int
     """All matches that may be shown."""
@@ -311,32 +325,56 @@ def _search(
     near, mode = _near_in_meaning(ws, query, mode, looked, allowed, may, options, notes)
     words = significant_words(query)
     matches: list[_Match] = []
+    lone = frozenset[str]()
+    took_part = [
+        *(["words"] if mode != "vector" else []),
+        *(["meaning"] if mode in ("vector", "hybrid") or near else []),
+    ]
     counts, groups = dict.fromkeys(looked, 0), list[CommunitySummary]()
     with _graph(ws, notes, scan) as db:
         if mode != "vector" and db is not None:
             with db.snapshot():  # the index may be merged meanwhile, see `index.search`
                 matches, counts = _keyword(ws, db, words, allowed, looked, may)
+            lone = frozenset(
+                _key(match.what)
+                for match in _with_lone_compounds(matches, query)[:_FIRST]
+                if match.is_lone
+            )
         if mode != "keyword":
-            matches = _joined(matches, near, mode, options, notes)
-            if mode == "graph" and db is not None:
+            matches = _joined(ws, query, matches, near, mode, options, notes)
+            matches = _with_lone_first(matches, lone)  # what is linked with them counts, too
+            if mode in ("graph", "hybrid") and db is not None:
+                took_part.append("links")
                 scope = Scope(ws, allowed, may)
-                matches, groups = _linked(db, scope, wanted, matches, options)
+                if mode == "graph":
+                    matches, groups = _linked(db, scope, wanted, matches, options)
+                else:
+                    matches = _lifted_by_links(db, scope, matches, options)
             counts = {
                 kind: sum(_kind_of(match.what) == kind for match in matches) for kind in wanted
             }
     terms = set(search_terms(words))
     if options.rerank:
         matches = _reranked(matches, terms)
-    matches, copies = _one_each_text(matches)
+    matches, copies = _one_each_text(_with_lone_first(matches, lone))
     if copies:
         counts["document"] -= sum(map(len, copies.values()))
     results = _results(ws, matches[: min(top_k, MOST)], terms, copies, stale=options.freshness)
+    if results and all(result.is_weak for result in results):
+        notes.append("only weak matches: they have few words of the query, and are not near it.")
     if mode == "graph":
         results, groups, omitted = _within_budget(results, groups, options.budget)
         if omitted:
             notes += [f"over the budget of {options.budget} tokens: {omitted}"]
     return SearchAnswer(
-        query, mode, tuple(results), sum(counts.values()), counts, tuple(notes), tuple(groups)
+        query,
+        mode,
+        tuple(took_part),
+        tuple(results),
+        sum(counts.values()),
+        counts,
+        tuple(notes),
+        tuple(groups),
     )
 
 
@@ -364,6 +402,8 @@ def _near_in_meaning(
 
 
 def _joined(
+    ws: Workspace,
+    query: str,
     matches: Sequence[_Match],
     near: Sequence[tuple[Chunk | Record, float]],
     mode: str,
@@ -374,7 +414,29 @@ def _joined(
     if max(len(matches), len(near)) >= _FUSED:
         notes.append(f"the best {_FUSED} by words and by meaning are looked at, there may be more.")
     method = {"vector": "simple", "graph": Options().fusion}.get(mode, options.fusion)
+    if mode != "vector" and near:
+        near = [*near, *_with_cosines(ws, query, matches[:_FUSED], near)]
     return _one_each_section(_fused(matches, near, method))
+
+
+def _with_cosines(
+    ws: Workspace,
+    query: str,
+    matches: Sequence[_Match],
+    near: Sequence[tuple[Chunk | Record, float]],
+) -> list[tuple[Chunk | Record, float]]:
+    """(passage or record, cosine) of the matches by words that are not among the nearest: what is
+    not near by its vector is not therefore without one.
+    """
+    keys = {_key(what) for what, _ in near}
+    prose = [
+        match.what
+        for match in matches
+        if not isinstance(match.what, Symbol) and _key(match.what) not in keys
+    ]
+    cosines = zip(prose, cosines_with(ws, query, prose), strict=True)
+    ranked = [(what, cosine) for what, cosine in cosines if cosine is not None]
+    return sorted(ranked, key=lambda pair: -pair[1])
 
 
 def _refuse_unknown(query: str, mode: str, options: Options, kinds: Collection[str]) -> None:
@@ -434,26 +496,19 @@ def _fused(
         "vector": [(_key(what), cosine) for what, cosine in neighbors],
     }
     fused = fuse(method, lists, lambda key: _OF_CODE if key.startswith("code ") else _WEIGHTS)
-    best = max((match.score for match in fused), default=1.0) or 1.0
     # the scores as they were, beside what each adds to the fused one
-    raw = {name: dict(scores) for name, scores in lists.items()}
-    names = {"keyword": "bm25", "vector": "cosine"}
-    return [
-        _Match(
-            match.score,
-            best,
-            every[match.id],
-            {
-                **match.parts,
-                **{
-                    names[name]: scores[match.id]
-                    for name, scores in raw.items()
-                    if match.id in scores
-                },
-            },
-        )
-        for match in fused
-    ]
+    by_words = {_key(match.what): match for match in word_matches}
+    cosine_of = dict(lists["vector"])
+    fused_matches = []
+    for match in fused:
+        word_match = by_words.get(match.id)
+        parts = {**match.parts, **(word_match.parts if word_match else {})}
+        if match.id in cosine_of:
+            parts["cosine"] = cosine_of[match.id]
+        is_weak = word_match is None or word_match.is_weak
+        is_weak = is_weak and cosine_of.get(match.id, 0.0) < _WEAK_COSINE
+        fused_matches.append(_Match(match.score, every[match.id], parts, is_weak))
+    return fused_matches
 
 
 def _one_each_section(matches: Sequence[_Match]) -> list[_Match]:
@@ -505,30 +560,83 @@ def _one_each_text(matches: Sequence[_Match]) -> tuple[list[_Match], dict[int, l
     return distinct_matches, copies
 
 
+def _with_lone_compounds(matches: Sequence[_Match], query: str) -> Sequence[_Match]:
+    """The matches by words; the first one that alone has a word such as `CVE-2013-1888` or
+    `--no-cache`, whose parts others have, is marked so.
+    """
+    tokens = {token.strip(_AROUND) for token in query.split()}
+    marked = list(matches)
+    for token in sorted(token for token in tokens if _COMPOUND.search(token)):
+        pattern = re.compile(rf"(?<!\w){re.escape(token)}(?!\w)", re.IGNORECASE)
+        places = [
+            place for place, match in enumerate(matches) if pattern.search(_text_of(match.what))
+        ]
+        if len(places) == 1:
+            marked[places[0]] = marked[places[0]]._replace(is_lone=True, is_weak=False)
+    return marked
+
+
+def _with_lone_first(matches: list[_Match], lone: Collection[str]) -> list[_Match]:
+    """The matches, those that alone have a rare word of the query among the first three: no other
+    text is what somebody means who writes an ID.
+
+    `lone`: keys of at most three of them.
+    """
+    first, further = matches[:_FIRST], matches[_FIRST:]
+    below = [match for match in further if _key(match.what) in lone]
+    displaced = [match for match in reversed(first) if _key(match.what) not in lone][: len(below)]
+    if not displaced:
+        return matches
+    least = min(match.score for match in displaced)
+    lifted = [
+        match._replace(
+            score=max(match.score, least), parts={**match.parts, "alone": least - match.score}
+        )
+        for match in below
+    ]
+    keys = {_key(match.what) for match in (*displaced, *below)}
+    return [
+        *(match for match in first if _key(match.what) not in keys),
+        *lifted,
+        *reversed(displaced),
+        *(match for match in further if _key(match.what) not in keys),
+    ]
+
+
 _SEEDS: Final = 5
 """Best matches that a search by graph starts from."""
 _OWN: Final = 0.7
 """Of the score of a search by graph: how well a text matches by itself; the rest is its weight
 among what is linked.
 """
+_LINKS: Final = 0.15
+"""Of what a match of a hybrid search lacks to a full score: how much its weight among what is
+linked with the best five adds."""
 
 
 def _linked(
     db: Database, scope: Scope, wanted: Collection[str], matches: Sequence[_Match], options: Options
 ) -> tuple[list[_Match], list[CommunitySummary]]:
     """What is linked with the best matches, these first of all; and the communities of it."""
-    own = {_key(match.what): match.score / match.best for match in matches}
-    seeds = {_node(match.what): match.score / match.best for match in matches[:_SEEDS]}
+    own = {_key(match.what): match for match in matches}
+    seeds = _seeds(matches)
+    is_weak = all(match.is_weak for match in matches[:_SEEDS])
     around = neighborhood(db, seeds, options.hops, scope)
     weights, linked_values = around.weights(seeds), scope.look_up(db, list(around.levels))
     linked = []
     for node, what in linked_values.items():
         if what is None or _kind_of(what) not in wanted:
             continue
-        parts = {"own": _OWN * own.get(_key(what), 0.0), "links": (1 - _OWN) * weights[node]}
-        linked.append(_Match(sum(parts.values()), 1.0, what, parts))
+        links = (1 - _OWN) * weights[node]
+        if match := own.get(_key(what)):
+            score = _OWN * match.score
+            parts = {**match.parts, "own": score, "links": links}
+            linked.append(
+                match._replace(score=score + links, parts=parts, is_weak=match.is_weak and is_weak)
+            )
+        else:
+            linked.append(_Match(links, what, {"own": 0.0, "links": links}, is_weak))
     linked.sort(key=lambda match: (-match.score, _key(match.what)))
-    best = linked[0].score if linked else 1.0
 
     def name(node: str) -> str:
         what = linked_values.get(node)
@@ -547,7 +655,28 @@ def _linked(
         )
         for community in around.communities(weights, seeds)
     ]
-    return [match._replace(best=best) for match in linked], groups
+    return linked, groups
+
+
+def _seeds(matches: Sequence[_Match]) -> dict[str, float]:
+    """Node → weight of the best matches, 1 of the first: where a walk over links starts."""
+    best = max((match.score for match in matches[:_SEEDS]), default=0.0) or 1.0
+    return {_node(match.what): match.score / best for match in matches[:_SEEDS]}
+
+
+def _lifted_by_links(
+    db: Database, scope: Scope, matches: Sequence[_Match], options: Options
+) -> list[_Match]:
+    """The matches by words and by meaning, those that are linked with the best five higher."""
+    seeds = _seeds(matches)
+    around = neighborhood(db, seeds, options.hops, scope)
+    weights = around.weights(seeds)
+    lifted = []
+    for match in matches:
+        links = _LINKS * (1 - match.score) * weights.get(_node(match.what), 0.0)
+        parts = {**match.parts, "links": links}
+        lifted.append(match._replace(score=match.score + links, parts=parts) if links else match)
+    return sorted(lifted, key=lambda match: (-match.score, _key(match.what)))
 
 
 _LONGEST_SUMMARY: Final = 800
@@ -585,9 +714,9 @@ def _within_budget(
 def _node(what: Chunk | Record | Symbol) -> str:
     if isinstance(what, Chunk):
         return passage_id(what)
-    if isinstance(what, Record):
-        return record_node(what.id)
-    return what.id
+    if isinstance(what, Symbol):
+        return what.id
+    return record_node(what.id)
 
 
 def _reranked(matches: Sequence[_Match], terms: Collection[str]) -> list[_Match]:
@@ -599,8 +728,7 @@ def _reranked(matches: Sequence[_Match], terms: Collection[str]) -> list[_Match]
     again = rerank(
         [Fused(key, match.score, match.parts) for key, match in first.items()], terms, texts
     )
-    best = max((match.score for match in again), default=1.0) or 1.0
-    return [_Match(match.score, best, first[match.id].what, match.parts) for match in again]
+    return [first[match.id]._replace(score=match.score, parts=match.parts) for match in again]
 
 
 def _text_of(what: Chunk | Record | Symbol) -> str:
@@ -652,11 +780,12 @@ class _Match(NamedTuple):
     """What was found, before it is shown."""
 
     score: float
-    best: float
-    """The score of the best match."""
     what: Chunk | Record | Symbol
-    parts: Mapping[str, float] = MappingProxyType({})
-    """What the score is made of; empty: of `bm25` alone."""
+    parts: Mapping[str, float]
+    """What the score is made of."""
+    is_weak: bool
+    is_lone: bool = False
+    """Whether it alone has a rare word of the query."""
 
 
 def _keyword(
@@ -677,23 +806,28 @@ def _keyword(
     unasked = [place for place, corpus in enumerate(corpora) if kind_of[corpus] not in wanted]
     # every test is about testing: counted with them, `test` would be too common a word to look for
     # in the docs
-    fits = dict(
-        zip(corpora, index.score(list(corpora.values()), words, (OTHER,), unasked), strict=True)
-    )
+    scores = index.score(list(corpora.values()), words, (OTHER,), unasked)
+    fits = dict(zip(corpora, scores.fits, strict=True))
+    lone = dict(zip(corpora, scores.lone, strict=True))
     scored: list[tuple[float, Any]] = []
+    lone_chunks = set[int]()
     counts = dict.fromkeys(wanted, 0)
     if "document" in wanted:
         ranked, counts["document"] = ranked_chunks(
             db, corpora[CHUNKS], fits[CHUNKS], allowed, _LOOKED_AT
         )
-        scores = dict(ranked)
+        score_of = dict(ranked)
         scored += [
             (
-                scores[chunk.id] * (_CHANGES if CHANGELOG.search(chunk.document) else 1),
+                score_of[chunk.id] * (_CHANGES if CHANGELOG.search(chunk.document) else 1),
                 chunk,
             )
-            for chunk in load_chunks(ws, list(scores))
+            for chunk in load_chunks(ws, list(score_of))
         ]
+        if corpora[CHUNKS].totals.docs >= _RARE:
+            fits_of_lone = {doc: fits[CHUNKS][doc] for doc in lone[CHUNKS] & fits[CHUNKS].keys()}
+            ranked, _ = ranked_chunks(db, corpora[CHUNKS], fits_of_lone, allowed, _FIRST)
+            lone_chunks = {number for number, _ in ranked}
     if "record" in wanted:
         hits = index.hits_of(
             db,
@@ -710,12 +844,14 @@ def _keyword(
             db, [corpora[SOURCE], corpora[OTHER]], {**fits[SOURCE], **fits[OTHER]}, may
         )
         scored += symbols
-    best = max((score for score, _ in scored), default=1.0) or 1.0
     # equal scores: documents, records, code, each in its own order; sorted() is stable
-    return [
-        _Match(score, best, hit_value)
-        for score, hit_value in sorted(scored, key=lambda pair: -pair[0])
-    ], counts
+    matches = []
+    for score, what in sorted(scored, key=lambda pair: -pair[0]):
+        share = min(score / scores.highest, 1.0) if scores.highest else 0.0
+        is_lone = isinstance(what, Chunk) and what.id in lone_chunks
+        parts = {"words": share, "bm25": score}
+        matches.append(_Match(share, what, parts, share < _WEAK_SHARE and not is_lone, is_lone))
+    return matches, counts
 
 
 def _code(
@@ -809,8 +945,7 @@ def _passage_marks(
 
 
 def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str, ...]]) -> Result:
-    value, score = match.what, match.score / match.best
-    parts = match.parts or {"bm25": match.score}
+    value, score, parts = match.what, match.score, match.parts
     if isinstance(value, Chunk):
         title = " › ".join(dict.fromkeys((value.title, *value.heading)))
         path, snippet = (
@@ -827,6 +962,7 @@ def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str
             snippet,
             score,
             parts,
+            match.is_weak,
             marks.get(value.id, ()),
             value,
         )
@@ -843,6 +979,7 @@ def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str
             snippet,
             score,
             parts,
+            match.is_weak,
         )
     author_marks = (value.authority,) if value.authority != "human" else ()
     return Result(
@@ -855,6 +992,7 @@ def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str
         _snippet_of(value.prose, words, 0),
         score,
         parts,
+        match.is_weak,
         author_marks,
         record=value,
     )
@@ -917,6 +1055,7 @@ def result_to_dict(result: Result, *, explain: bool = False) -> dict[str, Any]:
         "line": result.line,
         "end_line": result.end_line,
         "score": round(result.score, 4),
+        "is_weak": result.is_weak,
         "snippet": {
             "line": result.snippet.line,
             "text": result.snippet.text,

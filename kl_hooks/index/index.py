@@ -207,13 +207,25 @@ _MANY: Final = 1000
 """Documents that cost nothing worth saving."""
 
 
+class Scores(NamedTuple):
+    """What a search by words found in some corpora."""
+
+    fits: list[dict[int, int]]
+    """Of each corpus: document → how well it fits, in millionths."""
+    highest: float
+    """A bound of what a text with all the words may score: a score divided by it is how much of
+    the query a text has, whatever else there is."""
+    lone: list[frozenset[int]]
+    """Of each corpus the documents that alone have one of the words in it."""
+
+
 def score(
     corpora: Sequence[StoredPostings],
     words: Iterable[str],
     uncounted: Collection[int] = (),
     unasked: Collection[int] = (),
-) -> list[dict[int, int]]:
-    """Document → how well it fits, in millionths, of each corpus: BM25F over all of them together.
+) -> Scores:
+    """Return how well documents of each corpus fit: BM25F over all of them together.
 
     `uncounted`: places of corpora whose documents do not count for how rare a word is, unless no
     other has it. `unasked`: of those that only count for that.
@@ -250,12 +262,13 @@ def score(
     common = max(_MANY, total / 2)
     by_rarity = sorted(counts, key=lambda term: (counts[term], term))
     rarest = ([term for term in by_rarity if counts[term] < common] or by_rarity)[:_RAREST]
+    missing = [term for term in asked if term not in counts][: _RAREST - len(rarest)]
     idf = {
-        term: log(1 + (max(total - counts[term], 0) + 0.5) / (counts[term] + 0.5))
-        for term in rarest
+        term: log(1 + (max(total - counts.get(term, 0), 0) + 0.5) / (counts.get(term, 0) + 0.5))
+        for term in (*rarest, *missing)
     }
     add_up = _sums_of_arrays if numpy else _sums
-    return [
+    fits = [
         (
             {}
             if place in unasked
@@ -265,6 +278,16 @@ def score(
         )
         for place, corpus_columns in enumerate(values)
     ]
+    lone = [
+        frozenset(
+            int(document)
+            for documents, _ in corpus_columns.values()
+            if len(documents) == 1
+            for document in documents
+        )
+        for corpus_columns in values
+    ]
+    return Scores(fits, (_K1 + 1) * sum(idf.values()), lone)
 
 
 def _sums(weighted: Sequence[tuple[float, tuple[Any, Any]]]) -> dict[int, int]:
@@ -355,7 +378,7 @@ def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()
         if not stored_totals(db, KNOWLEDGE).docs:
             return []
         corpus = StoredPostings(db, KNOWLEDGE)
-        (fits,) = score([corpus], words)
+        (fits,) = score([corpus], words).fits
         hits: list[Hit] = []
         for docs in best_first(fits, max(2 * limit, 200)):
             hits += hits_of(db, corpus, {doc: fits[doc] for doc in docs}, kinds)

@@ -127,6 +127,38 @@ def nearest(
     return [(stored_hash, -score) for score, stored_hash in best]
 
 
+def cosines(ws: Workspace, query: str, hashes: Collection[str]) -> dict[str, float]:
+    """Return hash → cosine with `query`, of those of these texts that have a vector.
+    EnvironmentProblem as `embed`.
+    """
+    import numpy
+
+    model = embedder_of(ws)
+    vector = embed(model, [query])[0]
+    cosine_of: dict[str, float] = {}
+    if not hashes:
+        return cosine_of
+    with ws.store.reading("graph") as db:
+        if db is None:
+            return cosine_of
+        sql = f"SELECT block FROM vector_blocks WHERE {_WHOLE}"
+        for (number,) in db.rows(sql, (_key(model),)):
+            stored_hashes, codes, scales = _read(numpy, db, _key(model), number)
+            _refuse_dimension(model, codes.shape[1], len(vector))
+            place_of = {
+                text_hash: place for place, text_hash in enumerate(stored_hashes.split("\n"))
+            }
+            wanted = [text_hash for text_hash in hashes if text_hash in place_of]
+            places = [place_of[text_hash] for text_hash in wanted]
+            scores = (codes[places].astype(numpy.float32) @ vector) * scales[places]
+            # rounded: the last bits depend on how a processor adds up
+            cosine_of |= {
+                text_hash: round(float(score), 6)
+                for text_hash, score in zip(wanted, scores, strict=True)
+            }
+    return cosine_of
+
+
 def similarities(ws: Workspace, texts: Sequence[str]) -> list[float]:
     """Return the cosine of each text with the next one. EnvironmentProblem as `embed`."""
     rows = embed(embedder_of(ws), texts)

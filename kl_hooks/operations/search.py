@@ -152,6 +152,7 @@ def _matches_to_dict(matches: Matches) -> dict[str, Any]:
     plain: dict[str, Any] = {
         "query": search_answer.query,
         "mode": search_answer.mode,
+        "took_part": list(search_answer.took_part),
         "total": search_answer.total,
         "counts": dict(search_answer.counts),
         "notes": list(search_answer.notes),
@@ -181,7 +182,7 @@ SEARCH: Final = Operation(
     SearchRequest,
     _search,
     _matches_to_dict,
-    "kl.search/1",
+    "kl.search/2",
     'kl search "how are secrets removed" --top 5',
     tool="query_knowledge_base",
 )
@@ -191,7 +192,7 @@ DOCUMENTS: Final = Operation(
     DocumentsRequest,
     _search_documents,
     _matches_to_dict,
-    "kl.search/1",
+    "kl.search/2",
     "kl search --kind document lag",
     tool="search_documents",
 )

@@ -69,7 +69,8 @@ def test_documents_records_and_code_are_one_list(shop: Checkout) -> None:
     start, end = passage["snippet"]["matches"][0]
     assert (passage["line"], passage["snippet"]["text"][start:end]) == (7, "refund_order")
     scores = [one["score"] for one in found["results"]]
-    assert scores == sorted(scores, reverse=True) and scores[0] == 1
+    assert scores == sorted(scores, reverse=True) and 0 < scores[-1] <= scores[0] < 1
+    assert found["took_part"] == ["words"]
     assert all(one["parts"]["bm25"] > 0 for one in found["results"])
     assert ask(shop, "refund", "--kind", "record")["counts"] == {"record": 1}
     assert {
@@ -89,7 +90,8 @@ def test_documents_records_and_code_are_one_list(shop: Checkout) -> None:
     assert json.loads(done.stdout) == found
     assert shop.kl("knowledge", "search", "refund", "--rerank", "--topic", "stack").returncode == 2
     text = shop.kl("search", "refund", "--top-k", "2", "--explain")
-    assert " 1  1.00  docs/refunds.md:1  Refunds" in text.stdout and "score: bm25" in text.stdout
+    assert " 1  0.9" in text.stdout and "docs/refunds.md:1  Refunds" in text.stdout
+    assert "score: words 0.9" in text.stdout
     assert "the first 2 of 6" in text.stderr
 
 
@@ -169,6 +171,51 @@ def meaning(monkeypatch: pytest.MonkeyPatch) -> Meaning:
 
     monkeypatch.setattr(plugins, "manager", with_model)
     return model
+
+
+@pytest.mark.requirement("D20", "D21")
+def test_an_id_that_one_passage_has_stays_in_the_first_three_by_both(
+    shop: Checkout, meaning: Meaning
+) -> None:
+    # a model that does not know the ID finds every passage on money nearer than the one that has it
+    for number in range(40):
+        parts = "".join(
+            f"## Money {number} {part}\n\nMoney that came back in 2013, case 1{part}88.\n\n"
+            for part in range(3)
+        )
+        shop.write(f"docs/money{number}.md", f"# Money {number}\n\n{parts}")
+    shop.write("docs/news.md", "# News\n\n## 1.3\n\nFixes CVE-2013-1888 of the counter.\n")
+    shop.commit()
+    for query in ("CVE-2013-1888", "money that came back by CVE-2013-1888?"):
+        for fusion in ("weighted", "rrf", "simple"):
+            both = ask(shop, query, "--mode", "hybrid", "--fusion", fusion, "--kind", "document")
+            first = [one["path"] for one in both["results"][:3]]
+            assert "docs/news.md" in first, (query, fusion)
+            scores = [one["score"] for one in both["results"]]
+            assert scores == sorted(scores, reverse=True)
+    assert both["took_part"] == ["words", "meaning", "links"]
+    explained = ask(
+        shop, query, "--mode", "hybrid", "--explain", "--kind", "document", "--top", "50"
+    )
+    news = next(one for one in explained["results"] if one["path"] == "docs/news.md")
+    assert {"words", "cosine", "vector"} <= news["parts"].keys(), "its own cosine counts, too"
+
+
+@pytest.mark.requirement("D20", "D27")
+def test_what_has_little_of_a_query_is_called_weak(shop: Checkout, meaning: Meaning) -> None:
+    weak = ask(shop, "zebra crossing frobnicate order blorp", "--kind", "document")
+    assert weak["results"] and all(one["is_weak"] for one in weak["results"])
+    assert "only weak matches" in weak["notes"][-1]
+    shown = shop.kl("search", "zebra crossing frobnicate order blorp", "--kind", "document")
+    assert "[weak]" in shown.stdout and "only weak matches" in shown.stderr
+    answer = ask(shop, "zebra crossing frobnicate order blorp", "--rounds", "1", "--kind", "code")
+    assert answer["sources"] == [] and "only weak matches" in answer["answer"]
+    strong = ask(shop, "refund an order", "--kind", "document")
+    assert not strong["results"][0]["is_weak"] and strong["notes"] == []
+    # the score of a text does not depend on what else is found
+    alone = ask(shop, "refund an order", "--kind", "code")["results"][0]
+    among = ask(shop, "refund an order")["results"]
+    assert alone["score"] == next(one["score"] for one in among if one["id"] == alone["id"])
 
 
 @pytest.mark.requirement("D20", "D21", "D22", "D26", "E3", "C8")
@@ -338,7 +385,7 @@ def test_what_is_missing_is_searched_again_and_every_search_is_counted(shop: Che
     seen = json.loads(done.stdout)
     assert seen["searches"] == 5
     assert seen["modes"]["keyword"]["empty"] == 3
-    assert 0.5 < seen["modes"]["keyword"]["mean_score"] <= 1
+    assert 0.2 < seen["modes"]["keyword"]["mean_score"] < 1
     assert seen["nothing_found"][0] == {"query": "zebra crossing", "times": 2}
     assert "zebra crossing" in shop.kl("stats", "search").stdout
     log = (shop.state / "events.jsonl").read_text()

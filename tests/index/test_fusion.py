@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.documents.search import FUSIONS, Fused, fuse, rerank
 
-LISTS = {"keyword": [("a", 12.0), ("b", 6.0)], "vector": [("b", 0.9), ("c", 0.45)]}
+LISTS = {"keyword": [("a", 0.8), ("b", 0.4)], "vector": [("b", 0.9), ("c", 0.45)]}
 EQUAL = {"keyword": 0.5, "vector": 0.5}
 IDS = st.sampled_from("abcdefgh")
 
@@ -22,7 +22,7 @@ def ranked_lists(draw: st.DrawFn) -> Mapping[str, list[tuple[str, float]]]:
     made = {}
     for name in sorted(names):
         ids = draw(st.lists(IDS, unique=True))
-        scores = draw(st.lists(st.floats(0, 100), min_size=len(ids), max_size=len(ids)))
+        scores = draw(st.lists(st.floats(0, 1), min_size=len(ids), max_size=len(ids)))
         made[name] = list(zip(ids, sorted(scores, reverse=True), strict=True))
     return made
 
@@ -33,15 +33,13 @@ def scores(method: str, weights: Mapping[str, float]) -> dict[str, float]:
 
 @pytest.mark.requirement("D21")
 def test_the_formulas() -> None:
-    # reciprocal rank, as a share of what the first place in every list would have
-    most = 2 / 61
     assert scores("rrf", EQUAL) == pytest.approx(
-        {"b": (1 / 62 + 1 / 61) / most, "a": 1 / 61 / most, "c": 1 / 62 / most}, abs=1e-5
+        {"b": 1 / 62 + 1 / 61, "a": 1 / 61, "c": 1 / 62}, abs=1e-5
     )
     assert scores("weighted", {"vector": 0.6, "keyword": 0.4}) == pytest.approx(
-        {"b": 0.6 + 0.4 * 0.5, "a": 0.4, "c": 0.3}, abs=1e-5
+        {"b": 0.6 * 0.9 + 0.4 * 0.4, "a": 0.4 * 0.8, "c": 0.6 * 0.45}, abs=1e-5
     )
-    assert scores("simple", {}) == {"a": 1, "b": 1, "c": 0.5}
+    assert scores("simple", {}) == {"a": 0.8, "b": 0.9, "c": 0.45}
     # the first list in its order, then what only the other one has
     assert list(scores("cascade", {})) == ["a", "b", "c"]
 
@@ -61,16 +59,16 @@ def test_what_every_method_keeps_to(
     assert all(0 <= one.score <= 1.000001 for one in found)
     assert found == sorted(found, key=lambda one: (-one.score, one.id))
     assert method == "cascade" or found == fuse(method, dict(reversed(lists.items())), weights)
-    # another unit of a list's scores changes nothing
-    scaled = {name: [(one, score * 8) for one, score in some] for name, some in lists.items()}
-    assert [one.id for one in fuse(method, scaled, weights)] == [one.id for one in found]
+    # a list in which nothing is near lifts nothing: its best has its own score, not a full one
+    weak = fuse("weighted", {"vector": [("a", 0.2)]}, lambda identifier: {"vector": 0.6})
+    assert [one.score for one in weak] == [0.12]
     # what only one list can have counts as its own weights state
     own = fuse(
         "weighted",
         LISTS,
         lambda one: {"keyword": 0.7} if one == "a" else {"keyword": 0.4, "vector": 0.6},
     )
-    assert next(one.score for one in own if one.id == "a") == 0.7
+    assert next(one.score for one in own if one.id == "a") == 0.56
     # one list alone keeps its order, where its scores differ
     for name, some in lists.items():
         if len({score for _, score in some}) == len(some) and all(
@@ -85,8 +83,8 @@ def test_ranking_again_weighs_score_words_and_place() -> None:
     found = [Fused("a", 0.8, {}), Fused("b", 0.4, {})]
     again = rerank(found, ("round", "total"), {"a": "nothing of it", "b": "rounding totals"})
     assert [(one.id, one.score) for one in again] == [
-        ("b", pytest.approx(0.5 * 0.5 + 0.3 + 0.2 / 1.1, abs=1e-5)),
-        ("a", pytest.approx(0.5 + 0.2)),
+        ("b", pytest.approx(0.5 * 0.4 + 0.3 + 0.2 / 1.1, abs=1e-5)),
+        ("a", pytest.approx(0.5 * 0.8 + 0.2)),
     ]
     assert rerank([], (), {}) == []
     assert [one.id for one in rerank(found, (), {})] == ["a", "b"]

@@ -274,7 +274,7 @@ def _symbols_by_words(
     """
     segments = Segments(graph.db)
     corpora = [StoredPostings(graph.db, corpus, segments) for corpus in (SOURCE, OTHER)]
-    fits = index.score(corpora, words)
+    fits = index.score(corpora, words).fits
     # no document is in both
     every = {doc: fit for corpus_fits in fits for doc, fit in corpus_fits.items()}
     files: dict[int, str] = {}
