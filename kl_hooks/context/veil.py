@@ -51,9 +51,20 @@ class _Hidden(NamedTuple):
     """What is shown in place of the path; empty: nothing of it."""
 
 
-def _texts_of(record: Record) -> tuple[str, ...]:
+_UNWRITTEN: Final = ("date", "choice", "number", "flag")
+"""Types of fields that hold no text: every answer has days, and what was made that day is no secret."""
+
+
+def _texts_of(ws: Workspace, record: Record) -> tuple[str, ...]:
     """Return everything that somebody wrote into a record."""
-    return (*_values(record.values.values()), record.body)
+    kind = ws.kinds.get(record.kind)
+    fields = kind.by_name if kind else {}
+    texts = (
+        value
+        for name, value in record.values.items()
+        if name not in fields or fields[name].type not in _UNWRITTEN
+    )
+    return (*_values(texts), record.body)
 
 
 def _values(values: Iterable[object]) -> Iterator[str]:
@@ -331,7 +342,7 @@ class HiddenKnowledge:
         }
         for name, record in hidden.items():
             is_redacted = self._effects[name][0] == "redact"
-            texts = (*_texts_of(record), *proposed.get(name, ()), *passages.get(name, ()))
+            texts = (*_texts_of(self._ws, record), *proposed.get(name, ()), *passages.get(name, ()))
             place = untitled_path(record.path, record.id) if is_redacted else ""
             yield _Hidden(name, texts, record.path, place)
 
@@ -373,7 +384,7 @@ class HiddenKnowledge:
     def _shown_texts(self) -> Iterator[str]:
         for record in self._all_records:
             if record.id not in self._effects:
-                yield from _texts_of(record)
+                yield from _texts_of(self._ws, record)
         for page in self._all_pages():
             if page.node not in self._effects:
                 yield self._text_of(page)

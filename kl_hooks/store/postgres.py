@@ -16,13 +16,13 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreReadOnly, UsageProblem
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Row
+from kl_hooks.store.hosts import is_this_machine
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -627,7 +627,7 @@ def _tls_options(url: str) -> dict[str, str]:
         hint = "Name the host alone, or check its certificate: ?sslmode=verify-full."
         raise UsageProblem(reason, place="kl.store", hint=hint)
     hosts = (values.get("hostaddr") or values.get("host") or "").split(",")
-    if all(_is_local(host) for host in hosts):
+    if all(map(is_this_machine, hosts)):
         return {}
     if mode in _CLEAR:
         reason = f"sslmode={mode} sends the password to another machine in the clear."
@@ -659,16 +659,6 @@ def _resolved(url: str) -> dict[str, str]:
     finally:
         connection.finish()
     return {option.keyword.decode(): option.val.decode() for option in options if option.val}
-
-
-def _is_local(host: str) -> bool:
-    """A socket, or an address of this machine; libpq's default host is a socket."""
-    if host in ("", "localhost") or host.startswith(("/", "@")):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 # --- the server

@@ -19,6 +19,7 @@ from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.text import one_line
 from kl_hooks.store.cache import Cache, checksummed, verified
 from kl_hooks.store.files import folder_lock
+from kl_hooks.store.hosts import is_this_machine
 
 _SIZE_LIMIT: Final = 256 * 1024 * 1024
 """Bytes on disk; beyond it what was stored first is removed."""
@@ -88,8 +89,8 @@ class RedisValues:
     """
 
     def __init__(self, url: str, name: str, environ: Mapping[str, str], local: DiskValues) -> None:
-        """UsageProblem for a URL with a password, or of another scheme; EnvironmentProblem without
-        the library.
+        """UsageProblem for a URL with a password, of another scheme, or that sends the password in the
+        clear; EnvironmentProblem without the library.
         """
         self.note = ""
         self._prefix, self._local = f"kl:{name}:", local
@@ -100,6 +101,12 @@ class RedisValues:
                 "Set the password in KL_REDIS_PASSWORD (and a name in KL_REDIS_USER); the URL such"
                 " as redis://host:6379/0"
             )
+            raise UsageProblem(reason, place="kl.redis", hint=hint)
+        password = environ.get("KL_REDIS_PASSWORD") or None
+        # git's configuration may come with an archive or a shared folder; the password is the user's
+        if password and parts.scheme == "redis" and not is_this_machine(parts.hostname or ""):
+            reason = "redis:// sends the password to another machine in the clear."
+            hint = "Use TLS: rediss://host:6379/0"
             raise UsageProblem(reason, place="kl.redis", hint=hint)
         try:
             import redis
@@ -113,7 +120,7 @@ class RedisValues:
         self._client: Any = redis.Redis.from_url(
             url,
             username=environ.get("KL_REDIS_USER") or None,
-            password=environ.get("KL_REDIS_PASSWORD") or None,
+            password=password,
             socket_timeout=_TIMEOUT,
             socket_connect_timeout=_TIMEOUT,
             decode_responses=False,

@@ -326,6 +326,7 @@ def office(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> Checkout:
         "context": "Zeta context words",
         "decision": "Zeta shown words",
         "status": "accepted",
+        "expires": "2099-03-04",
         "tags": ["people"],
     }
     decision = create_record(ws, ws.kinds["decision"], hidden, body="Zeta body words here now\n")
@@ -384,6 +385,8 @@ SHOWN = (
     "Zeta claim on anything",
     # a hidden record has it too
     "Zeta shown words",
+    # records have days, which are no text of theirs
+    "ends on 2099-03-04",
 )
 
 

@@ -224,6 +224,12 @@ def test_a_url_with_a_password_another_scheme_and_a_missing_library(
     ):
         with pytest.raises(UsageProblem, match=why):
             RedisValues(url, "repo", {}, DiskValues(tmp_path))
+    for url in ("redis://10.0.0.1/0", "redis://memory.example:6379/0", "redis://u@h/0?ssl=true"):
+        with pytest.raises(UsageProblem, match="in the clear"):
+            RedisValues(url, "repo", {"KL_REDIS_PASSWORD": "p"}, DiskValues(tmp_path))
+    for url in ("rediss://memory.example/0", "redis://[::1]/0", "redis:///0", "unix:///s"):
+        RedisValues(url, "repo", {"KL_REDIS_PASSWORD": "p"}, DiskValues(tmp_path))
+    RedisValues("redis://memory.example/0", "repo", {}, DiskValues(tmp_path))
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(EnvironmentProblem, match="not installed") as problem:
         RedisValues("redis://host", "repo", {}, DiskValues(tmp_path))
