@@ -5,8 +5,8 @@ From the audit events of Python (PEP 578): `open`, `os.listdir`, `os.scandir`, a
 patterns name what a listing was for. `os.path.exists`, `Path.stat` and their like have no event:
 the tracer reports their starts, and calls of `os.stat` and `os.access`. An event counts for the
 nearest caller that acts for itself: code of the repository, or a package that is no tool. Reads of
-the import system, of linecache (a warning shows its source), of pytest's collection, of coverage
-and of kl don't count. These are recognized by their code objects, and by the files of modules that
+the import system, of warnings and logged tracebacks (which show source), of pytest's collection, of
+coverage and of kl don't count. These are recognized by their code objects, and by the files of modules that
 are loaded. A module that is not found has no event: the last finder of `sys.meta_path` is asked for
 it, which finds nothing. So it is for all distributions (`importlib.metadata`, "Extending the search
 algorithm"); metadata of one is a file that is opened.
@@ -66,12 +66,17 @@ _TOOL_MODULES: Final = (
     "_pytest.doctest",
     "_pytest.main",
     "_pytest.python",
+    "_pytest.threadexception",
+    "_pytest.unraisableexception",
 )
 """Distributions are facts of their own, and what pytest collects is compared by the gate."""
 _HELPER_MODULES: Final = ("_pytest.pathlib",)
+_HELPER_FUNCTIONS: Final = (("_pytest.assertion.rewrite", "AssertionRewritingHook.get_data"),)
+"""What a tool does for others: `pkgutil.get_data`, where pytest loaded the package."""
 _TOOL_PACKAGES: Final = ("coverage", "pytest_cov", "kl_hooks", "pytest_kl")
 _TOOL_FUNCTIONS: Final = (
-    ("linecache", ""),
+    ("warnings", ""),
+    ("logging", "Formatter.formatException"),
     ("zipimport", ""),
     ("runpy", "_get_code_from_file"),
     # not `get_data`: `pkgutil.get_data` and `importlib.resources` read data files by it
@@ -80,7 +85,7 @@ _TOOL_FUNCTIONS: Final = (
     ("_frozen_importlib_external", "FileFinder._fill_cache"),
 )
 """(module, function; empty: all of them) of the standard library: what reads source and bytecode to
-run it, looks for a module, and shows lines of source.
+run it, looks for a module, and shows lines of source unasked.
 """
 _GLOB_FUNCTIONS: Final = (("glob", ""), ("pathlib", "_Selector"))
 """What lists folders for a glob, which has an event with its pattern. `_Selector`, and what derives
@@ -141,6 +146,12 @@ def _environ_code() -> list[CodeType]:
     """The code that reads one variable of the environment, …"""
     own = vars(type(os.environ)).get("__getitem__")
     return [own.__code__] if isinstance(own, FunctionType) else []
+
+
+def _source_code() -> list[CodeType]:
+    """The code that gives lines of source, where it is loaded."""
+    function = getattr(sys.modules.get("linecache"), "getlines", None)
+    return [function.__code__] if isinstance(function, FunctionType) else []
 
 
 def _environ_getters() -> list[CodeType]:
@@ -244,14 +255,16 @@ class Reads:
         self._path_of, self._stack, self.fail = path_of, stack, fail
         self._getcwd, self._stat, self._getframe = os.getcwd, os.stat, sys._getframe
         self._loaded = sys.modules
-        self._unresolved = {*_TOOL_FUNCTIONS, *_GLOB_FUNCTIONS}
+        self._unresolved = {*_TOOL_FUNCTIONS, *_GLOB_FUNCTIONS, *_HELPER_FUNCTIONS}
         """Functions of modules that are not loaded yet."""
         self._codes: list[CodeType] = []
         """The code of the others, so that no other object gets their identities, …"""
         self._tools: set[int] = set()
         """… the identities of those that are tools, …"""
         self._globs: set[int] = set()
-        """… and of those that list for a glob."""
+        """… of those that list for a glob, …"""
+        self._helpers: set[int] = set()
+        """… and of those in tools that read for their callers."""
         self._kinds: dict[str, int] = {}
         """co_filename → `_HELPER`, `_ACTOR`, `_TOOL`."""
         self._folders: dict[str, bool] = {}
@@ -264,7 +277,9 @@ class Reads:
         self._files = dict(_asking())
         """Code that looks for files → whether it asks for their state."""
         self._asking_files = {code.co_filename for code in self._files}
-        self.asking = [*self._files, *_environ_code()]
+        self._lines = _source_code()
+        """Code that reads source to show lines of it."""
+        self.asking = [*self._files, *_environ_code(), *self._lines]
         """Code whose starts are wanted."""
         self._environ, self._variables = os.environ, vars(os.environ)["_data"]
         self._initial = dict(self._variables)
@@ -299,14 +314,14 @@ class Reads:
 
     def _on_connect(self, args: tuple[Any, ...]) -> None:
         # it may be `:memory:`, or a file that is made now
-        name = os.fsdecode(args[0]) if type(args[0]) is bytes else args[0]
-        if type(name) is str:
+        name = _plain_path(args[0])
+        if name:
             self._open(_path_of_uri(name), True, self._getframe(1).f_back)
 
     def _on_list(self, args: tuple[Any, ...]) -> None:
-        folder = "." if args[0] is None else args[0]
-        if isinstance(folder, str | bytes):  # no descriptor
-            self._list(os.fsdecode(folder), EVERYTHING, self._getframe(1).f_back)
+        folder = "." if args[0] is None else _plain_path(args[0])
+        if folder:
+            self._list(folder, EVERYTHING, self._getframe(1).f_back)
 
     def _on_glob(self, args: tuple[Any, ...]) -> None:
         pathname, recursive, root, descriptor = args
@@ -343,9 +358,9 @@ class Reads:
             self.fail(problem)
 
     def _open(self, name: object, creates: bool, frame: FrameType | None) -> None:
-        if type(name) is bytes:
-            name = os.fsdecode(name)
-        if type(name) is not str:  # a descriptor
+        if type(name) is not str:
+            name = _plain_path(name)
+        if not name or (name[0] == "<" and name[-1] == ">"):  # code without a file has such a name
             return
         if _METADATA_FOLDERS[0] in name or _METADATA_FOLDERS[1] in name:
             self._read_metadata(_distribution(name), frame)
@@ -379,7 +394,10 @@ class Reads:
     def asks(self, code: CodeType, frame: FrameType) -> None:
         """One of `asking` starts. What these call themselves belongs to that."""
         caller = frame.f_back
-        if code not in self._files:
+        if code in self._lines:
+            # shown from memory once it was read: `open` does not tell
+            self.ask(frame.f_locals.get("filename"), True, caller)
+        elif code not in self._files:
             self._ask_for_variable(frame.f_locals, caller)
         elif caller is not None and caller.f_code.co_filename not in self._asking_files:
             self.ask(frame.f_locals.get(code.co_varnames[0]), self._files[code], caller)
@@ -420,14 +438,8 @@ class Reads:
 
     def ask(self, path: object, state: bool, frame: FrameType | None) -> None:
         """Somebody asks whether a file is there, or for its state."""
-        if type(path) is bytes:
-            path = os.fsdecode(path)
-        if type(path) is not str:
-            try:
-                path = os.fspath(path)  # type: ignore[call-overload]
-            except Exception:  # a descriptor, or what is no path at all
-                return
-        if type(path) is not str or not self._actor(frame, False):
+        path = _plain_path(path)
+        if not path or not self._actor(frame, False):
             return
         if not self._stack and not self._owner(frame):
             return  # pytest and plugins look for their files
@@ -515,9 +527,13 @@ class Reads:
             kind = kinds.get(filename)
             if kind is None:
                 kind = self._learn(filename)
-            if kind != _HELPER and not (metadata and kind == _METADATA):
-                return filename if kind == _ACTOR else ""
             identity = _identity(code)
+            if (
+                kind != _HELPER
+                and not (metadata and kind == _METADATA)
+                and identity not in self._helpers
+            ):
+                return filename if kind == _ACTOR else ""
             if identity in tools or (listing and identity in globs):
                 return ""
             frame = frame.f_back
@@ -538,7 +554,12 @@ class Reads:
             value = getattr(value, part, None)
         codes = list(_codes(value))
         self._codes += codes
-        identities = self._globs if name in _GLOB_FUNCTIONS else self._tools
+        if name in _GLOB_FUNCTIONS:
+            identities = self._globs
+        elif name in _HELPER_FUNCTIONS:
+            identities = self._helpers
+        else:
+            identities = self._tools
         identities.update(map(_identity, codes))
 
     def _kind(self, filename: str) -> int:
@@ -594,6 +615,14 @@ class Reads:
         if absent:
             self._absent.add(number)
         return number
+
+
+def _plain_path(path: object) -> str:
+    """The name of a path; empty for a descriptor, and for what is no path at all."""
+    try:
+        return os.fsdecode(path)  # type: ignore[arg-type]
+    except Exception:  # whatever the `__fspath__` of a test raises
+        return ""
 
 
 def _file_of(module: ModuleType | None) -> str | None:

@@ -246,6 +246,8 @@ class States:
         """Whether a test has begun."""
         self._changed: set[Holder] = set()
         """Those that have a writer."""
+        self.submodules: set[tuple[str, str]] = set()
+        """(file of code, module of the repository that it has as an attribute of another one)."""
         self.looked_at: set[int] = set()
         """Identities of the code of which is known what it names."""
 
@@ -280,6 +282,8 @@ class States:
                     namespaces[identity(inner)] = inner
                     if self._is_own(value):
                         todo.append(inner)
+                        if names is not space:
+                            self.submodules.add((code.co_filename, inner["__file__"]))
                     elif inner.get("__name__") in sys.stdlib_module_names:
                         named.update(dict.fromkeys(self._of_library(inner, code.co_names)))
                 elif value is not MISSING and not is_reserved(name):

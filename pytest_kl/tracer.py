@@ -90,6 +90,23 @@ def _children() -> tuple[float, ...]:
     return (used.ru_minflt, used.ru_utime, used.ru_stime)
 
 
+def _running_children(
+    listdir: Callable[[str], list[str]] = os.listdir, opened: Callable[..., Any] = open
+) -> frozenset[int]:
+    """The processes that this one started and that still run, but for the one of multiprocessing
+    that only tidies up; none where the system does not list them.
+    """
+    tracker = sys.modules.get("multiprocessing.resource_tracker")
+    tidying = getattr(getattr(tracker, "_resource_tracker", None), "_pid", None)
+    children: set[int] = set()
+    with suppress(OSError):
+        for thread in listdir("/proc/self/task"):
+            # a thread may end meanwhile
+            with suppress(OSError), opened(f"/proc/self/task/{thread}/children", "rb") as file:
+                children.update(map(int, file.read().split()))
+    return frozenset(children - {tidying})
+
+
 try:
     from resource import RUSAGE_CHILDREN, getrusage
 except ImportError:  # not on every platform
@@ -301,6 +318,11 @@ class Tracer:
         self._outside: set[tuple[str, str]] = set()
         """(file, first part of a module that it imported while tests ran or modules were loaded)."""
         self._children: tuple[float, ...] = ()
+        self._has_started_processes = False
+        self._running: frozenset[int] = frozenset()
+        """Processes that run as a test begins, …"""
+        self._left_running: frozenset[int] = frozenset()
+        """… and those of them that an earlier test started."""
         self._spawning: list[Any] = []
         self._engine: _Monitoring | None = None
         self._getcwd, self._pid, self._getpid, self._stat = (
@@ -838,6 +860,7 @@ class Tracer:
 
     def _mark(self, why: str) -> None:
         if self._getpid() == self._pid:
+            self._has_started_processes = True
             for context in self._stack:
                 context.why = context.why or why
 
@@ -854,6 +877,11 @@ class Tracer:
             self._pop(other)
         context.phase = 0
         self._children = _children()
+        if self._has_started_processes and self.on:
+            self._running = _running_children()
+            self._left_running &= self._running
+            if self._left_running:  # it may do something for this test
+                context.why = context.why or "a process that an earlier test started still ran"
         if self._reads is not None and self.on:
             self._reads.finder.install()  # an earlier test may have made another list
         self._push(context)
@@ -950,6 +978,8 @@ class Tracer:
         if not _INTERPRETERS.isdisjoint(self._loaded):
             context.why = context.why or "it may have used another interpreter of this process"
         self._spawning = []
+        if self._has_started_processes:
+            self._left_running |= _running_children() - self._running
         self._pop(context)
         self._leave(context)
 
@@ -963,6 +993,8 @@ class Tracer:
 
     def end_fixture(self, context: Context, fixturedef: Any) -> None:
         """It is over. A fixture that was set up inside belongs to the one around it."""
+        if self._has_started_processes:  # on these rest all that use the fixture
+            self._running |= _running_children()
         self._pop(context)
         self._share((getattr(fixturedef, "cached_result", None) or (None,))[0])
         self._leave(context)
@@ -1008,11 +1040,20 @@ class Tracer:
             "session": {path: sorted(some) for path, some in self._session.items()},
             "stamps": self._stamps,
             "imports": sorted(map(list, self._imports)),
+            "submodules": self._plain_submodules(),
             "reads": self._plain_reads(fixtures, values),
             "outside": sorted(map(list, self._outside)),
             "trouble": self.trouble,
             "recorder": "sys.monitoring",
         }
+
+    def _plain_submodules(self) -> list[tuple[str, str]]:
+        """(file whose code has it as an attribute of a package, module): an import binds it there,
+        wherever that is.
+        """
+        pairs = self.states.submodules if self.states is not None else ()
+        paths = ((self._path(user), self._path(module)) for user, module in pairs)
+        return sorted((user, module) for user, module in paths if user and module)
 
     def _plain_reads(
         self,

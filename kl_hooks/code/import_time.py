@@ -177,6 +177,8 @@ class ImportTime:
     """`C.m` → its docstring as written, of definitions anywhere; empty for the module."""
     refused: str = ""
     """Why the compiler refuses the file: `line:column: reason`."""
+    warned: tuple[str, ...] = ()
+    """What the compiler warns of, once for each place: where warnings are errors, it refuses."""
 
 
 @lru_cache(maxsize=512)  # the same contents are compared with each of the recorded runs
@@ -184,8 +186,8 @@ def import_time(content: bytes) -> ImportTime:
     """Read what importing a file of this content executes. Never raises for bad source."""
     try:
         tree = parse_tree(content)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             # what the parser takes and the compiler refuses: `return` outside of a function
             compile(content, "<kl>", "exec", dont_inherit=True)
     except SyntaxError as problem:
@@ -193,9 +195,10 @@ def import_time(content: bytes) -> ImportTime:
     except (ValueError, RecursionError, MemoryError) as problem:
         return ImportTime(refused=f"0:0: {problem}")
     try:
-        return _Module(tree).read()
+        import_facts = _Module(tree).read()
     except RecursionError:
         return ImportTime(refused="0:0: nested too deeply")
+    return replace(import_facts, warned=tuple(sorted(str(warning.message) for warning in caught)))
 
 
 class _Module:

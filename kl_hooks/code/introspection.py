@@ -27,9 +27,12 @@ _AT_IMPORT: Final = ""
 WORDS: Final = {
     "namespaces": (
         *("globals", "locals", "vars", "dir", "getmembers", "getmembers_static"),
-        *("__dict__", "getattr", "doctest"),
+        *("__dict__", "getattr", "hasattr", "doctest"),
     ),
-    "computed": ("getattr", "getattr_static", "attrgetter", "__getattribute__", "__dict__"),
+    "computed": (
+        *("getattr", "getattr_static", "hasattr", "attrgetter"),
+        *("__getattribute__", "__dict__"),
+    ),
     "modules": ("modules", "import_module", "__import__"),
     "subclasses": ("__subclasses__",),
     "docstrings": ("__doc__", "getdoc", "doctest", "docopt", "pydoc"),
@@ -37,7 +40,10 @@ WORDS: Final = {
         *("__annotations__", "__signature__", "get_type_hints", "get_annotations"),
         *("signature", "Signature", "getfullargspec"),
     ),
-    "code": ("__code__", "getsource", "getsourcelines", "getcomments", "dis"),
+    "code": (
+        *("__code__", "getsource", "getsourcelines", "getcomments", "dis"),
+        *("f_lineno", "tb_lineno"),
+    ),
 }
 """What is asked → the words of which a file has one where its code asks it. `modules`: a module by
 a name made at run time.
@@ -47,6 +53,10 @@ _BUILTIN_LISTS: Final = frozenset({"globals", "locals", "vars", "dir"})
 _LISTS: Final = frozenset(
     {"inspect.getmembers", "inspect.getmembers_static", "importlib.resources.files"}
 )
+_ASKS_FOR_ONE: Final = frozenset({"getattr", "getattr_static", "hasattr"})
+"""What asks its first argument for the attribute that its second one names."""
+_LEADS_TO_CODE: Final = frozenset({"__code__", "f_lineno", "tb_lineno"})
+"""Attributes that have a code object, or the number of one of its lines."""
 _IMPORTERS: Final = frozenset({"importlib.import_module", "builtins.__import__", "sys.modules"})
 _READERS_OF_SOURCE: Final = ("inspect.getsource", "inspect.getcomments", "dis.")
 """`getsource` and `getsourcelines` read comments and layout, too."""
@@ -80,7 +90,7 @@ class SymbolUses:
     reads_annotations: bool = False
     """Whether it asks for annotations or signatures, which lead to classes."""
     reads_code: bool = False
-    """Whether it asks for code objects, without executing them."""
+    """Whether it asks for code objects, without executing them, or for numbers of lines."""
     reads_source: bool = False
     """Whether it asks for source: comments and layout, too."""
 
@@ -275,7 +285,7 @@ class _Reader:
             uses.reads_docs = True
         elif node.attr in ("__annotations__", "__signature__"):
             uses.reads_annotations = True
-        elif node.attr == "__code__":
+        elif node.attr in _LEADS_TO_CODE:
             uses.reads_code = True
         elif node.attr == "__dict__":
             uses.listed.update(filter(None, [self._module(node.value)]))
@@ -287,10 +297,10 @@ class _Reader:
 
     @staticmethod
     def _asks_by_computed_name(call: ast.Call) -> bool:
-        """Of `getattr` the second argument is the name, else every one may be."""
+        """Of `getattr` the second argument is the name, of others every one may be."""
         function = call.func
         name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
-        names = call.args[1:] if name in ("getattr", "getattr_static") else call.args
+        names = call.args[1:] if name in _ASKS_FOR_ONE else call.args
         return name in WORDS["computed"] and not all(
             isinstance(argument, ast.Constant) for argument in names
         )
@@ -301,7 +311,7 @@ class _Reader:
         if isinstance(call.func, ast.Name) and call.func.id not in self._imported:
             if call.func.id in _BUILTIN_LISTS and call.args:
                 yield self._module(call.args[0]) or _ANY
-            elif call.func.id == "getattr" and len(call.args) > 1:
+            elif call.func.id in _ASKS_FOR_ONE and len(call.args) > 1:
                 # of an object that is no module for certain, this asks one name of a class
                 module = self._module(call.args[0])
                 if module and not isinstance(call.args[1], ast.Constant):

@@ -336,7 +336,8 @@ def _reader_of(path: str, reader: _Reader) -> str:
         return f"{path} changed, which pytest collects as doctests"
     folder = ".kl" if path.startswith(".kl/") else ""
     ending = name[name.rindex(".") :] if "." in name[1:] else ""
-    for word in filter(None, (folder or name, ending)):
+    parent = path.rpartition("/")[0].rpartition("/")[2]
+    for word in filter(None, (folder or name, ending, parent and f"{parent}/")):
         for file in sorted(reader.files_with(word)):
             tests = PytestConfig().collects(file) or file.endswith("conftest.py")
             if file.rpartition("/")[2] not in _BUILDERS and (tests or word != ending):

@@ -71,6 +71,8 @@ class Trace:
     tests: dict[str, tuple[set[int], set[int], set[int]]] = field(default_factory=dict)
     modules: dict[str, set[int]] = field(default_factory=dict)
     imports: set[tuple[str, str]] = field(default_factory=set)
+    submodules: set[tuple[str, str]] = field(default_factory=set)
+    """(file, module that its code has as an attribute of a package)."""
     stamps: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
     before: set[str] = field(default_factory=set)
     """Files that were imported before the recording began."""
@@ -78,6 +80,8 @@ class Trace:
     outside: set[tuple[str, str]] = field(default_factory=set)
     """(file, first part of a module that it imported as it ran)."""
     incomplete: dict[str, str] = field(default_factory=dict)
+    incomplete_imports: dict[str, str] = field(default_factory=dict)
+    """File → why its import may have executed more than was noted."""
     unknown: dict[str, str] = field(default_factory=dict)
     values: dict[int, set[int]] = field(default_factory=dict)
     """Code that gets values which an earlier test may have computed → what was executed for that.
@@ -113,7 +117,9 @@ class Trace:
         for path, (packed, why) in plain["modules"].items():
             self.modules.setdefault(path, set()).update(codes(packed))
             if why:
-                self.unknown[path] = why.replace("it ", "its import ", 1)
+                self.unknown[path] = self.incomplete_imports[path] = why.replace(
+                    "it ", "its import ", 1
+                )
         self.reads.add_values(own.__getitem__)
         for readers, computed in plain["values"]:
             for number in readers:
@@ -127,6 +133,7 @@ class Trace:
             if before:
                 self.before |= {path}
         self.imports |= {(a, b) for a, b in plain["imports"]}
+        self.submodules |= {(user, module) for user, module in plain.get("submodules", ())}
         self.outside |= {(path, name) for path, name in plain.get("outside", ())}
         self.trouble = self.trouble or plain["trouble"]
         self.recorder = plain["recorder"]
@@ -374,6 +381,7 @@ class _Resolver:
             absent=self._absent(reads, tests),
             listed=self._listed(reads),
             private=self._private(reads),
+            incomplete={**self._incomplete_by_imports(found_executed), **incomplete},
         )
         self.remember()
         return found_executed
@@ -436,6 +444,28 @@ class _Resolver:
             },
         )
 
+    def _incomplete_by_imports(self, executed: Executed) -> dict[str, str]:
+        """Test → why it is incomplete: the import of a file that it needs may have executed more."""
+        importers: dict[str, set[str]] = {}
+        for importer, imported_paths in executed.imports.items():
+            for imported in imported_paths:
+                importers.setdefault(imported, set()).add(importer)
+        needed_by = {
+            test_file: {test_file, *_conftests(test_file)}.union(
+                executed.places[executed.symbols[index].symbol] for index in file.symbols
+            )
+            for test_file, file in executed.tests.files.items()
+        }
+        incomplete: dict[str, str] = {}
+        for path, why in self._trace.incomplete_imports.items():
+            reaching = reachable([path], importers)
+            needing = [name for name, needed in needed_by.items() if needed & reaching]
+            # a plugin that no test is seen to need, all need
+            for name in needing or needed_by:
+                tests = executed.tests.files[name].masks
+                incomplete.update(dict.fromkeys(tests, f"{path}: {why}"))
+        return incomplete
+
     # imports and data
 
     def _imports(
@@ -444,9 +474,33 @@ class _Resolver:
         """(path → files that it imports, of all files that can be reached from these by imports; of
         these those that no import statement shows).
         """
+        starts = [*starts]
         at_run_time: dict[str, set[str]] = {}
         for importer, imported in self._trace.imports:
             at_run_time.setdefault(importer, set()).add(imported)
+        imports_of, hidden = self._imports_from(starts, at_run_time)
+        if borrowed := self._borrowed(imports_of):
+            for user, files in borrowed.items():
+                at_run_time.setdefault(user, set()).update(files)
+            imports_of, hidden = self._imports_from(starts, at_run_time)
+        return imports_of, hidden
+
+    def _borrowed(self, imports_of: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
+        """File → modules that its code has as attributes of packages, and no import of its own or
+        of what it imports, with those whose imports bound them there.
+        """
+        importers: dict[str, set[str]] = {}
+        for importer, imported in self._trace.imports:
+            importers.setdefault(imported, set()).add(importer)
+        borrowed: dict[str, set[str]] = {}
+        for user, module in self._trace.submodules:
+            if module not in reachable([user], imports_of):
+                borrowed.setdefault(user, set()).update(reachable([module], importers))
+        return borrowed
+
+    def _imports_from(
+        self, starts: Iterable[str], at_run_time: Mapping[str, set[str]]
+    ) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
         imports_of: dict[str, tuple[str, ...]] = {}
         hidden: dict[str, tuple[str, ...]] = {}
         todo = [path for path in starts if path in self._keys]
@@ -666,6 +720,17 @@ def _without_unnamed(name: str) -> str:
     while parts and parts[-1] == "<locals>":
         parts.pop()
     return ".".join(parts).removesuffix(".__annotate__")
+
+
+def reachable(starts: Iterable[str], leads: Mapping[str, Iterable[str]]) -> set[str]:
+    """These, and all to which they lead, directly or not."""
+    reached = set(starts)
+    waiting = list(reached)
+    while waiting:
+        new = set(leads.get(waiting.pop(), ())) - reached
+        reached |= new
+        waiting += new
+    return reached
 
 
 def _conftests(path: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -140,7 +141,8 @@ def file_added_or_removed(comparison: Comparison, change: FileChange) -> Iterato
     if name == _INIT:
         executed = comparison.executed
         imported = {*executed.imports, *executed.modules, *comparison.starts}
-        inside = [path for path in imported if path.startswith(f"{folder}/")]
+        below = f"{folder}/" if folder else ""
+        inside = [path for path in imported if path.startswith(below)]
         if inside:
             # the names of all modules below follow from which folders are packages
             yield Effect(reason, (Touch(files=comparison.needing(inside)),))
@@ -151,6 +153,26 @@ def file_added_or_removed(comparison: Comparison, change: FileChange) -> Iterato
         yield Effect(f"{reason}, which has the name of a module of Python")
     elif name != CONFTEST and word:
         yield from _uses_of_word(comparison, word, reason)
+    yield from _namespace_effects(comparison, folder, reason)
+
+
+def _namespace_effects(comparison: Comparison, folder: str, reason: str) -> Iterator[Effect]:
+    """A folder that comes or goes with a file is a part of each namespace package of its name, if
+    its own folder is on the path of modules (PEP 420): then the package lists other folders.
+    """
+    modules = comparison.symbols.modules
+    while folder:
+        name = folder.rpartition("/")[2]
+        others = [
+            path
+            for path, module in modules.items()
+            if module.startswith(f"{name}.")
+            and not path.startswith(f"{folder}/")
+            and f"{path.partition(f'{name}/')[0]}{name}/{_INIT}" not in modules
+        ]
+        if others and not comparison.difference.is_lasting(folder):
+            yield Effect(reason, (Touch(files=comparison.needing(others)),))
+        folder = folder.rpartition("/")[0]
 
 
 def _uses_of_word(comparison: Comparison, word: str, reason: str) -> Iterator[Effect]:
@@ -370,6 +392,18 @@ def compiler_refuses(comparison: Comparison, change: FileChange) -> Iterator[Eff
     refused = comparison.import_times(change.path)[1].refused
     if refused:
         yield Effect(f"{change.path}:{refused}", needs(comparison.users(change.path)))
+
+
+def compiler_warns(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """What the compiler warns of it refuses where warnings are errors, which configuration, a hook,
+    an option or a variable may decide.
+    """
+    if not _imports_both(comparison, change):
+        return
+    old, new = comparison.import_times(change.path)
+    if added := sorted((Counter(new.warned) - Counter(old.warned)).elements()):
+        reason = f"the compiler warns of {change.path}: {added[0]}"
+        yield Effect(reason, needs(comparison.users(change.path)))
 
 
 def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -633,6 +667,7 @@ CHANGE_RULES: Final[Sequence[ChangeRule]] = (
     file_added_or_removed,
     file_not_comparable,
     compiler_refuses,
+    compiler_warns,
     header_changed,
     import_order_changed,
     definition_added_or_removed,

@@ -45,6 +45,8 @@ FORM = "class Form:\n    def area(self): return 1\n"
 WIDER = "    def width(self): return 1\n"
 MEMBERS = "def members(c): return [n for n in dir(c) if n[0] != '_']\n"
 
+LINE = "def f(): return sys._getframe().f_lineno\n"
+
 EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "annotation of an unexecuted function": (
         PLAIN,
@@ -56,6 +58,21 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "new class": (PLAIN, {"app.py": APP + "class New(Enum):\n    A = 1\n"}),
     "field of a new class": (PLAIN, {"app.py": APP + "class New:\n    x: Decimal = 1\n"}),
     "refused by the compiler": (PLAIN, {"app.py": APP.replace("return x", "break")}),
+    "a warning of the compiler, where warnings are errors": (
+        {"app.py": APP, "test_app.py": f"import warnings\nwarnings.simplefilter('error')\n{TEST}"},
+        {"app.py": APP.replace("return x", r"return '\d'")},
+    ),
+    "a name that hasattr is asked for": (
+        {
+            "app.py": APP,
+            "test_app.py": "import app\ndef test_h(): return hasattr(app, 'g' + 'g')\n",
+        },
+        {"app.py": f"{APP}def gg(): pass\n"},
+    ),
+    "the number of a line": (
+        {"app.py": f"import sys\n{LINE}", "test_app.py": TEST},
+        {"app.py": f"import sys\n\n{LINE}"},
+    ),
     "order": (
         {"app.py": "def one(): return 1\nX = one()\ndef f(): return X\n", "test_app.py": TEST},
         {"app.py": "X = one()\ndef one(): return 1\ndef f(): return X\n"},

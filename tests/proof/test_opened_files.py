@@ -34,7 +34,7 @@ def wide():
     return (HERE / "wide.json").read_text()
 """
 TESTS = """\
-import ast, glob, os, pathlib, pkgutil, subprocess, sys, warnings
+import ast, glob, io, linecache, os, pathlib, pkgutil, subprocess, sys, traceback, warnings
 import pytest
 
 HERE = pathlib.Path(__file__).parent
@@ -66,6 +66,26 @@ def test_plugins():
 
 def test_resource():
     assert pkgutil.get_data("package", "resource.bin")
+
+def test_resource_of_a_test_module():
+    assert pkgutil.get_data(__name__, "own.bin")
+
+def test_raw():
+    with io.FileIO(HERE / "raw.bin") as file:
+        assert file.read()
+
+def test_line():
+    assert linecache.getline(str(HERE / "lines.rows"), 1)
+
+def test_line_again():
+    assert linecache.getline(str(HERE / "lines.rows"), 1)
+
+def test_traceback():
+    import shown
+    try:
+        shown.fail()
+    except ValueError:
+        assert "# why" in traceback.format_exc()
 
 def test_missing():
     with pytest.raises(FileNotFoundError):
@@ -131,6 +151,10 @@ FILES = {
     "wide.json": "1\n",
     "order.cfg": "1\n",
     "data.json": "1\n",
+    "own.bin": "1\n",
+    "raw.bin": "1\n",
+    "lines.rows": "1\n",
+    "shown.py": "def fail():\n    raise ValueError  # why\n",
     "other.json": "1\n",
     "third.yaml": "1\n",
     "NEWS.md": "1\n",
@@ -153,6 +177,9 @@ CHANGES: dict[str, set[str]] = {
     "cases/case.py": {"test_source"},
     "src/deep/lib.py": {"test_lint"},
     "package/resource.bin": {"test_resource"},
+    "own.bin": {"test_resource_of_a_test_module"},
+    "raw.bin": {"test_raw"},
+    "lines.rows": {"test_line", "test_line_again"},
     # a warning shows a line of it
     "package/__init__.py": set(),
     "third.yaml": set(),
@@ -186,7 +213,7 @@ pytestmark = pytest.mark.skipif(
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = repository(tmp_path_factory.mktemp("reads") / "files", FILES)
     done = run_pytest(folder)
-    assert "21 passed" in done.stdout, done.stdout
+    assert "26 passed" in done.stdout, done.stdout
     return folder
 
 
@@ -203,14 +230,20 @@ def impacted(folder: Path) -> dict[str, str]:
     }
 
 
-def change(folder: Path, name: str) -> dict[str, str]:
+def change(folder: Path, name: str, text: str = "") -> dict[str, str]:
     """The tests to run where a file is edited or added."""
     git(folder, "reset", "-q", "--hard")
     path = folder / name
     path.parent.mkdir(exist_ok=True, parents=True)
-    path.write_text(f"{'# ' if name.endswith('.py') else ''}2\n", encoding="utf-8")
+    new = text or f"{'# ' if name.endswith('.py') else ''}2\n"
+    path.write_text(new, encoding="utf-8")
     git(folder, "add", "-A")
     return impacted(folder)
+
+
+def test_a_comment_reaches_the_test_that_shows_its_line(folder: Path, recorded: Executed) -> None:
+    stale = change(folder, "shown.py", FILES["shown.py"].replace("why", "how"))
+    assert stale.keys() == {"test_traceback", STARTS_ANOTHER}
 
 
 def test_reads_are_noted_with_what_read_them(recorded: Executed) -> None:
@@ -227,6 +260,11 @@ def test_reads_are_noted_with_what_read_them(recorded: Executed) -> None:
         "test_walked": {Read("tree", "*"), Read("tree", "branch"), Read("tree/branch", "*")},
         "test_plugins": {Read("", "plugins"), Read("plugins", "*")},
         "test_resource": {Read("package/resource.bin")},
+        "test_resource_of_a_test_module": {Read("own.bin")},
+        "test_raw": {Read("raw.bin")},
+        "test_line": {Read("lines.rows")},
+        "test_line_again": {Read("lines.rows")},
+        "test_traceback": {Read("shown.py"), Read("test_a.py")},
         "test_missing": {Read("local.ini")},
         "test_looks": {Read("", "extras"), Read("", "extras.py")},
         "test_loads": {Read("package", "ex_tra"), Read("package", "ex_tra.py")},
@@ -249,7 +287,7 @@ def test_a_change_reaches_the_tests_that_read_it_and_no_others(
     for name, expected in {**CHANGES, **ADDED}.items():
         assert change(folder, name).keys() == {*expected, STARTS_ANOTHER}, name
     every = change(folder, "order.cfg")
-    assert len(every) == 21
+    assert len(every) == 26
     assert every["test_alone"] == "order.cfg changed, which the test opened"
 
 
