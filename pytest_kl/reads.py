@@ -395,7 +395,7 @@ class Reads:
         """One of `asking` starts. What these call themselves belongs to that."""
         caller = frame.f_back
         if code in self._lines:
-            # shown from memory once it was read: `open` does not tell
+            # from memory, once it was read: then nothing is opened
             self.ask(frame.f_locals.get("filename"), True, caller)
         elif code not in self._files:
             self._ask_for_variable(frame.f_locals, caller)

@@ -13,15 +13,12 @@ from tests.pytest_kl.recorded import environment, git, repository, run_pytest
 from tests.support import run_in_process
 
 POOL = """
-import multiprocessing.pool
-import pytest
+import multiprocessing, pytest
+from concurrent.futures import ProcessPoolExecutor
 @pytest.fixture(scope="session")
 def pool():
-    pools = []
-    yield pools
-    for pool in pools:
-        pool.terminate()
-def start(): return multiprocessing.get_context("fork").Pool(1)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        yield pool
 """
 SERVER = """
 import atexit, subprocess, sys
@@ -50,9 +47,9 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
         HELPER
         | {
             "conftest.py": POOL,
-            "test_a.py": "import conftest\ndef test_starts(pool): pool.append(conftest.start())\n",
+            "test_a.py": "def test_starts(pool): assert pool.submit(abs, 1).result() == 1\n",
             "test_b.py": "import helper\n"
-            "def test_maps(pool): assert pool[0].map(helper.double, [2]) == [4]\n",
+            "def test_maps(pool): assert pool.submit(helper.double, 2).result() == 4\n",
         },
         TRIPLE,
         "test_maps",
