@@ -88,7 +88,7 @@ def remember(stored: Stored, request: tiers.RememberRequest) -> None:
     "--search",
     "is_search",
     is_flag=True,
-    help="KEY is words: what has most of them, in keys and values.",
+    help="KEY is words: what has most of them, in keys and values, then what is near in meaning.",
 )
 @top_option(10, 1000)
 @format_option()
@@ -120,8 +120,8 @@ def _print_recalled(recalled: Recalled, request: tiers.RecallRequest) -> None:
 
 
 def _print_matches(matches: Matches, _request: tiers.SearchRequest) -> None:
-    lines = [_row(match.entry) for match in matches.matches]
-    echo_lines(lines or ["nothing has most of these words."])
+    lines = [f"{match.score:.2f}  {_row(match.entry)}" for match in matches.matches]
+    echo_lines(lines or ["nothing has most of these words, or is near them in meaning."])
 
 
 def _row(entry: Entry) -> str:

@@ -23,7 +23,7 @@ from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
 from kl_hooks.model.text import one_line
 from kl_hooks.records.pages import PageSection, parse_page
 
-_VERSION: Final = 5
+_VERSION: Final = 6
 """Raised when the same text is cut in another way: then every document is cut again."""
 _MOST_BYTES: Final = 10_000_000
 """Of a document: what is larger is data. It is refused with its size."""
@@ -41,6 +41,18 @@ _LITERAL: Final = re.compile(
     r" (?:code|code-block|sourcecode|parsed-literal|literalinclude|doctest|testcode|testsetup|testoutput|math|"
     r"table|list-table|csv-table|productionlist|prompt|ipython|tabs|tab)::.*|(?!\s*\.\. ).*::\s*"
 )
+_ENTRY_KINDS: Final = (
+    "function|class|method|classmethod|staticmethod|attribute|property|exception|data|decorator|"
+    "module|option|cmdoption|envvar|confval|setting|directive|role|object|macro|type|struct|enum|"
+    "enumerator|member|var|event|describe|opcode|command|auto(?:function|class|method|attribute|"
+    "property|exception|data|decorator|module)"
+)
+# what begins the entry of a reference page: a directive of Sphinx, or the same in MyST
+_ENTRY: Final = re.compile(rf"\s*\.\. (?:[a-z]+:)?(?:{_ENTRY_KINDS}):: *(\S.*)")
+_ENTRY_IN_MARKDOWN: Final = re.compile(
+    rf"\s*(?:`{{3,}}|:{{3,}}) ?\{{(?:[a-z]+:)?(?:{_ENTRY_KINDS})\}} *(\S.*)"
+)
+_ENTRY_NAME: Final = 120
 _SIMPLE_TABLE: Final = re.compile(r"\s*=+(?: +=+)+\s*")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n\s*\n")
 _PARAGRAPH: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
@@ -242,7 +254,6 @@ class _HtmlReader(HTMLParser):
             "ul",
             "ol",
             "dl",
-            "dt",
             "dd",
             "table",
             "blockquote",
@@ -278,6 +289,8 @@ class _HtmlReader(HTMLParser):
             self.hidden.append(tag)
         elif re.fullmatch("h[1-6]", tag):
             self.parts.append(f"\n\n{'#' * int(tag[1])} ")
+        elif tag == "dt":
+            self.parts.append("\n\n###### ")  # the name of an entry
         elif tag == "pre":
             self._pre = True
             self.parts.append("\n\n```\n")
@@ -302,7 +315,7 @@ class _HtmlReader(HTMLParser):
             self.parts.append(" |")
         elif tag == "code" and not self._pre:
             self.parts.append("`")
-        elif tag in self._BLOCKS or re.fullmatch("h[1-6]", tag):
+        elif tag in self._BLOCKS or re.fullmatch("h[1-6]|dt", tag):
             self.parts.append("\n\n")
 
     def handle_data(self, data: str) -> None:
@@ -398,27 +411,51 @@ def _headings(section: PageSection) -> tuple[str, ...]:
 def _section_passages(
     section: PageSection, lines: Sequence[str], size: int, markdown: bool
 ) -> Iterator[Passage]:
-    """A section whole where it fits, else as many blocks together as fit."""
+    """A section whole where it fits, else as many blocks together as fit. An entry of a reference
+    page is a passage of its own, under its name.
+    """
     text = section.text
     first = section.end_line - text.count("\n") - 1  # line (from 0) of the text's beginning
     if section.anchor == "":
         first = 0
-    own = lines[first : section.end_line]
+    # before the first heading of all there is nothing, and no line
+    own = lines[first : section.end_line] if text or section.anchor else []
     start, taken, length = -1, 0, 0
+    entry = ""
     for begin, end in _blocks(own, size, markdown):
         here = sum(len(line) + 1 for line in own[begin:end])
-        if start >= 0 and length + here > size:
-            yield _passage(section, own, first, start, taken)
+        name = _entry_name(own[begin], entry, markdown)
+        if start >= 0 and (length + here > size or name != entry):
+            yield _passage(section, own, first, (start, taken), entry)
             start, length = -1, 0
         if start < 0:
             start = begin
+        entry = name
         taken, length = end, length + here
     if start >= 0:
-        yield _passage(section, own, first, start, taken)
+        yield _passage(section, own, first, (start, taken), entry)
 
 
-def _passage(section: PageSection, own: Sequence[str], first: int, begin: int, end: int) -> Passage:
-    return Passage(_headings(section), first + begin + 1, first + end, "\n".join(own[begin:end]))
+def _passage(
+    section: PageSection, own: Sequence[str], first: int, block: tuple[int, int], entry: str
+) -> Passage:
+    begin, end = block
+    headings = (*_headings(section), *((entry,) if entry else ()))
+    return Passage(headings, first + begin + 1, first + end, "\n".join(own[begin:end]))
+
+
+def _entry_name(line: str, entry: str, markdown: bool) -> str:
+    """Return the name of the entry that a block belongs to which begins with this line; empty: to
+    none. `entry`: that of the block before, which goes on where this one is indented.
+    """
+    begins = (_ENTRY_IN_MARKDOWN if markdown else _ENTRY).match(line)
+    if begins:
+        # of a signature the name alone; of an option all its forms
+        words = begins[1] if begins[1].startswith("-") else begins[1].partition("(")[0]
+        return one_line(words, _ENTRY_NAME)
+    if entry and line.startswith((" ", "\t")):
+        return entry
+    return ""
 
 
 def _blocks(lines: Sequence[str], size: int, markdown: bool) -> Iterator[tuple[int, int]]:

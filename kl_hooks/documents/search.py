@@ -2,8 +2,8 @@
 
 All are scored by one formula over the same postings (BM25F, names and headings before text), with
 how rare a word is counted over all of them, so a passage, a decision and a function can be
-compared. A score is the share of the query that a text has, from 0 to 1: it is a fact of
-the text, not about what else was found. So is a cosine; the two are added as they are.
+compared. A score is the share of the query that a text has, from 0 to 1,
+whatever else was found. So is a cosine; the two are added as they are.
 """
 
 from __future__ import annotations

@@ -269,11 +269,11 @@ class SearchRequest(NamedTuple):
 
 
 class Match(NamedTuple):
-    """An entry that has words that were asked for."""
+    """An entry that has words that were asked for, or is near them in meaning."""
 
     entry: Entry
     score: float
-    """Which part of the words it has."""
+    """Which part of the words it has; its cosine, where that is not most."""
 
 
 class Matches(NamedTuple):

@@ -268,7 +268,9 @@ def parse_page(path: str, data: bytes, most: int = MOST_PAGE_BYTES) -> PageText:
     markdown = path.endswith(".md")
     page_headings = headings(body) if markdown else _rst_headings(lines)
     stated_title = front.raw.get("title", "") if front is not None else ""
-    first = next((one.words for one in page_headings if one.level == 1), "")
+    top_headings = [heading.words for heading in page_headings if heading.level == 1]
+    # of several the first is one of the parts: the newest release of a changelog is not its title
+    first = top_headings[0] if len(top_headings) == 1 else ""
     stem = path.rpartition("/")[2].rpartition(".")[0]
     title = one_line(
         (stated_title if isinstance(stated_title, str) and stated_title.strip() else first).strip()
@@ -310,7 +312,7 @@ def _split_page(
             anchor = f"{name}-{number}"
         else:
             anchor = name
-        around = tuple(one_line(upper.words, 200) for upper in above[:-1] if upper.level > 1)
+        around = tuple(one_line(upper.words, 200) for upper in above[:-1])
         text = "\n".join(lines[part.start : part.stop])
         yield PageSection(
             one_line(heading.words, 300),

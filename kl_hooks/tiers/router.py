@@ -249,6 +249,10 @@ TIER_ALIASES: Final = {
 }
 _PROMOTED_FROM: Final = 3
 """Accesses."""
+_NEAR: Final = 0.2
+"""Cosine from which a value is about what was asked, as in a search of documents."""
+_MEANT: Final = 2000
+"""Characters of a value that a model is asked about."""
 _ENOUGH: Final = 0.7
 """Share of the words asked for that a hit has."""
 _SAVED_TTL: Final = 86_400
@@ -375,19 +379,29 @@ class Memory:
 
     def search(self, text: str, limit: int = 10, tier: str = "") -> list[tuple[Entry, float]]:
         """Return the entries that have most of the words of a text, best first, each with the share
-        that it has.
+        that it has; then those that are near it in meaning, each with its cosine, where a model on
+        this machine knows it.
         """
         wanted = words(text)
-        scored = [
-            (one, _share_of_words(wanted, words(f"{one.key} {encoded(one.value)}")))
-            for one in self.entries(tier)
+        entries = self.entries(tier)
+        shares = [
+            (entry, _share_of_words(wanted, words(f"{entry.key} {encoded(entry.value)}")))
+            for entry in entries
+        ]
+        by_words = [pair for pair in shares if pair[1] >= _ENOUGH]
+        others = [entry for entry, share in shares if share < _ENOUGH]
+        nearness = _nearness(self._ws) if others and len(by_words) < limit else None
+        texts = [f"{entry.key}: {encoded(entry.value)}"[:_MEANT] for entry in others]
+        cosines = nearness(text, texts) if nearness else ()
+        by_meaning = [
+            pair for pair in zip(others, cosines, strict=bool(cosines)) if pair[1] >= _NEAR
         ]
         # key last, so that equal scores have one order
-        best = sorted(
-            (pair for pair in scored if pair[1] >= _ENOUGH),
-            key=lambda pair: (-pair[1], pair[0].tier, pair[0].key),
-        )
-        return best[:limit]
+        return [
+            pair
+            for ranked in (by_words, by_meaning)
+            for pair in sorted(ranked, key=lambda pair: (-pair[1], pair[0].tier, pair[0].key))
+        ][:limit]
 
     def statistics(self) -> dict[str, Any]:
         """Return the counts of each tier, of what the caller may read."""

@@ -347,3 +347,62 @@ def test_semantic_passages_end_where_the_subject_changes() -> None:
         all(len(one.text) <= 24 for one in short)
         and " ".join(one.text for one in short) == text.strip()
     )
+
+
+CONFVALS = """Configuration
+=============
+
+Options for HTML
+----------------
+
+What HTML has.
+
+.. confval:: html_css_files
+   :type: list
+
+   A list of CSS files.
+
+   .. versionadded:: 1.8
+
+.. option:: -n, --nitpicky
+
+   Warn about all.
+
+Text after the entries.
+
+.. function:: open(path, mode="r")
+
+   Open a file.
+"""
+
+
+@pytest.mark.requirement("D19")
+def test_an_entry_of_a_reference_page_is_a_passage_under_its_name() -> None:
+    passages = cut_bytes("docs/conf.rst", CONFVALS.encode(), Chunking()).passages
+    section = "Options for HTML"
+    assert [(passage.heading, passage.text.split("\n")[0]) for passage in passages] == [
+        ((), "Configuration"),
+        ((section,), "What HTML has."),
+        ((section, "html_css_files"), ".. confval:: html_css_files"),
+        ((section, "-n, --nitpicky"), ".. option:: -n, --nitpicky"),
+        ((section,), "Text after the entries."),
+        ((section, "open"), '.. function:: open(path, mode="r")'),
+    ]
+    myst = "# Conf\n\nAll.\n\n```{confval} html_css_files\nFiles.\n```\n\nMore.\n"
+    passages = cut_bytes("docs/conf.md", myst.encode(), Chunking()).passages
+    assert [passage.heading for passage in passages] == [(), ("html_css_files",), ()]
+    html = "<h1>Conf</h1><dl><dt>nitpicky</dt><dd>Warn about all.</dd></dl>"
+    (passage,) = cut_bytes("docs/conf.html", html.encode(), Chunking()).passages[1:]
+    assert (passage.heading, passage.text.split("\n")[-1]) == (("nitpicky",), "Warn about all.")
+
+
+@pytest.mark.requirement("D19")
+def test_the_newest_release_of_a_changelog_is_not_the_title_of_the_oldest() -> None:
+    news = "2.0\n===\n\nNew.\n\nBugs\n----\n\nOne.\n\n1.3\n===\n\nBugs\n----\n\nFixes it.\n"
+    changelog = cut_bytes("docs/NEWS.rst", news.encode(), Chunking())
+    assert changelog.title == "NEWS"
+    assert [passage.heading for passage in changelog.passages] == [
+        ("2.0",),
+        ("2.0", "Bugs"),
+        ("1.3", "Bugs"),
+    ]

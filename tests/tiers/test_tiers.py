@@ -35,6 +35,20 @@ def ask(ws: Workspace, tool: str, code: int = 0, **given: Any) -> Any:
     return made["result"] if made["ok"] else made["error"]
 
 
+@pytest.mark.requirement("D2")
+def test_recall_finds_by_meaning_what_has_none_of_the_words(repo: Checkout) -> None:
+    repo.kl("remember", "rel", "the release is cut on fridays", "--tier", "long")
+    repo.kl("remember", "db", "the staging database is reset every night", "--tier", "short")
+    query = ("when do we publish a new version", "--search")
+    assert [one["key"] for one in answer(repo, "recall", *query)["entries"]] == ["rel"]
+    # what has the words comes first
+    both = answer(repo, "recall", "release fridays", "--search")["entries"]
+    assert (both[0]["key"], both[0]["score"]) == ("rel", 1.0)
+    assert answer(repo, "recall", "write a haiku", "--search", code=1)["entries"] == []
+    repo.git("config", "kl.embedder", "off")
+    assert answer(repo, "recall", *query, code=1)["entries"] == []
+
+
 @pytest.mark.requirement("D1", "D2", "D4")
 def test_the_first_tier_that_has_a_key_answers_and_names_itself(repo: Checkout) -> None:
     for tier in ("shared", "long", "short", "working"):
