@@ -20,6 +20,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tools.syntax import nodes
+
 ROOT: Final = Path(__file__).resolve().parents[1]
 CODE: Final = ("kl_hooks", "pytest_kl")
 TESTS: Final = ("tests", "bench", "tools")
@@ -174,18 +176,17 @@ def _texts_and_names(source: str) -> tuple[dict[int, int], list[tuple[str, int]]
     """
     texts: dict[int, int] = {}
     names: list[tuple[str, int]] = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(ast.parse(source)):
         match node:
+            case ast.Name(id=name):
+                if isinstance(node.ctx, ast.Store):
+                    names.append((name, node.lineno))
             case ast.Expr(value=ast.Constant(value=str())):
                 texts[node.lineno] = node.end_lineno or node.lineno
-            case (
-                ast.FunctionDef(name=name)
-                | ast.AsyncFunctionDef(name=name)
-                | ast.ClassDef(name=name)
-            ):
+            case ast.arg(arg=name):
                 names.append((name, node.lineno))
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                names.append((name, node.lineno))
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                names.append((node.name, node.lineno))
     return texts, names
 
 

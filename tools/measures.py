@@ -19,6 +19,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tools.syntax import nodes
+
 ROOT: Final = Path(__file__).resolve().parents[1]
 PRODUCT: Final = ("kl_hooks", "pytest_kl")
 
@@ -109,13 +111,14 @@ def bound_names(tree: ast.AST) -> BoundNames:
 
 def _names(tree: ast.AST) -> Iterator[str]:
     """Names that are bound outside of comprehensions' targets."""
+    every_node = list(nodes(tree))
     targets = {
         id(name)
-        for node in ast.walk(tree)
+        for node in every_node
         if isinstance(node, ast.comprehension)
-        for name in ast.walk(node.target)
+        for name in nodes(node.target)
     }
-    for node in ast.walk(tree):
+    for node in every_node:
         if isinstance(node, ast.arg):
             yield node.arg
         elif (
@@ -130,7 +133,7 @@ def nested_conditionals(tree: ast.AST) -> list[int]:
     """Lines of conditional expressions that hold another one as test, body or alternative."""
     return [
         node.lineno
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.IfExp)
         and any(isinstance(part, ast.IfExp) for part in (node.test, node.body, node.orelse))
     ]
@@ -138,7 +141,7 @@ def nested_conditionals(tree: ast.AST) -> list[int]:
 
 def conditional_count(tree: ast.AST) -> int:
     """The number of conditional expressions."""
-    return sum(isinstance(node, ast.IfExp) for node in ast.walk(tree))
+    return sum(isinstance(node, ast.IfExp) for node in nodes(tree))
 
 
 def sentences(page: str) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import click
 
 from kl_hooks import hookspecs
 from kl_hooks.cli.main import COMMANDS, kl
+from tools import kinds_page, requirements_page
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -43,8 +43,8 @@ def pages() -> Iterator[tuple[Path, str]]:
         yield DOCS / "commands" / f"{name}.md", _page(command, name, root)
     yield DOCS / "hookspecs.md", _hookspecs()
     yield ROOT / "SECURITY.md", _security()
-    for name in ("kinds_page.py", "requirements_page.py"):
-        yield from runpy.run_path(str(Path(__file__).with_name(name)))["pages"]()
+    yield from kinds_page.pages()
+    yield from requirements_page.pages()
 
 
 def _index() -> str:

@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tools.syntax import nodes
+
 ROOT = Path(__file__).parent.parent
 TITLES = Path(__file__).with_name("requirement_titles.txt")
 PAGE = ROOT / "docs" / "requirements.md"
@@ -106,7 +108,7 @@ def _names_from_outside(tree: ast.Module) -> set[str]:
     through each other.
     """
     uses: dict[str, set[str]] = {}
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             called = {
                 (
@@ -114,7 +116,7 @@ def _names_from_outside(tree: ast.Module) -> set[str]:
                     if isinstance(one.func, ast.Attribute)
                     else getattr(one.func, "id", "")
                 )
-                for one in ast.walk(node)
+                for one in nodes(node)
                 if isinstance(one, ast.Call)
             }
             fixtures = (
@@ -135,7 +137,7 @@ def _numbers(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
             isinstance(t, ast.Name) and t.id == "pytestmark" for t in node.targets
         ):
             yield from (("", node.lineno, number) for number in _of(node.value))
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             for decorator in node.decorator_list:
                 yield from ((node.name, node.lineno, number) for number in _of(decorator))

@@ -8,15 +8,13 @@ from pathlib import Path
 import pytest
 
 from tools import measures
+from tools.syntax import tree_of
 
 
 @pytest.fixture(scope="module")
 def names() -> measures.BoundNames:
     return sum(
-        (
-            measures.bound_names(ast.parse(path.read_text("utf-8")))
-            for path in measures.product_files()
-        ),
+        (measures.bound_names(tree_of(path)) for path in measures.product_files()),
         measures.NO_NAMES,
     )
 
@@ -50,8 +48,7 @@ def test_an_f_string_is_one_token_on_every_interpreter(tmp_path: Path) -> None:
 
 def test_no_conditional_expression_is_inside_another() -> None:
     lines = {
-        path.name: measures.nested_conditionals(ast.parse(path.read_text("utf-8")))
-        for path in measures.product_files()
+        path.name: measures.nested_conditionals(tree_of(path)) for path in measures.product_files()
     }
     assert not {name: numbers for name, numbers in lines.items() if numbers}
 

@@ -21,8 +21,9 @@ import pytest
 from kl_hooks.arch.layer_check import violations
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.code.modules import import_links, imported_names, module_names
-from kl_hooks.code.scanner.python import scan_python
+from kl_hooks.code.scanner.python import imports_guarded
 from kl_hooks.model.manifest import MANIFEST
+from tools.syntax import nodes, tree_of
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("kl_hooks", "pytest_kl")
@@ -55,12 +56,8 @@ def package_rows() -> list[list[str]]:
 
 @cache
 def facts_of(path: str) -> Mapping[str, Any]:
-    return scan_python((ROOT / path).read_bytes(), path, "m")
-
-
-@cache
-def tree_of(path: str) -> ast.Module:
-    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    """`error` and `imports`, read the way that `kl arch check` goes."""
+    return imports_guarded((ROOT / path).read_bytes(), path)
 
 
 def test_both_orders_of_packages_agree() -> None:
@@ -159,12 +156,14 @@ def test_no_cycles_with_lazy_and_type_checking_imports_counted() -> None:
 
 @pytest.mark.parametrize("path", FILES)
 def test_every_module_has_a_docstring(path: str) -> None:
-    doc = ast.get_docstring(tree_of(path))
+    doc = ast.get_docstring(tree_of(ROOT / path))
     assert doc and len(doc.split()) >= 4, path
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if path.endswith("__init__.py")])
 def test_the_docstring_of_a_package_imports_nothing(path: str) -> None:
     assert not [
-        node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Import | ast.ImportFrom)
+        node
+        for node in nodes(tree_of(ROOT / path))
+        if isinstance(node, ast.Import | ast.ImportFrom)
     ]

@@ -13,6 +13,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
+from tools.syntax import nodes, tree_of
+
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("kl_hooks", "pytest_kl")
 MOST_NAMES_OF_ONE_USER = 0.25
@@ -24,6 +28,13 @@ Use = tuple[str, str, str]
 """Module that uses, module that defines, name; an empty name: the module itself."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def trees_of_this_file() -> Iterator[None]:
+    """The trees are not retained for the rest of the run."""
+    yield
+    trees.cache_clear()
+
+
 @cache
 def trees() -> dict[str, ast.Module]:
     """Module → syntax tree."""
@@ -31,7 +42,7 @@ def trees() -> dict[str, ast.Module]:
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-            found[name] = ast.parse(path.read_text(encoding="utf-8"))
+            found[name] = tree_of(path)
     return found
 
 
@@ -65,8 +76,8 @@ def uses(module: str, tree: ast.Module) -> Iterator[Use]:
     """What a module uses from the others: `from a import b`, `import a.b`, and `b.name` where `b`
     is a module.
     """
-    modules = {}
-    for node in ast.walk(tree):
+    modules, every_node = {}, list(nodes(tree))
+    for node in every_node:
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for one in node.names:
                 if (full := f"{node.module}.{one.name}") in trees():
@@ -76,7 +87,7 @@ def uses(module: str, tree: ast.Module) -> Iterator[Use]:
                     yield module, node.module, one.name
         elif isinstance(node, ast.Import):
             yield from ((module, one.name, "") for one in node.names if one.name in trees())
-    for node in ast.walk(tree):
+    for node in every_node:
         if (
             isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name)
