@@ -30,6 +30,8 @@ class Moment(StrEnum):
     """Before the conversation is compacted."""
     STOP = "stop"
     """At the end of the agent's work."""
+    END = "end"
+    """At the end of the session."""
 
 
 class Reply(StrEnum):
@@ -151,6 +153,7 @@ _CLAUDE_EVENTS: Final = {
     Moment.FAILED: "PostToolUseFailure",
     Moment.COMPACT: "PreCompact",
     Moment.STOP: "Stop",
+    Moment.END: "SessionEnd",
 }
 _EDITS, _SHELL = "Edit|MultiEdit|Write", "Bash"
 AGENTS: Final = {
@@ -171,7 +174,11 @@ AGENTS: Final = {
         Agent(
             "codex",
             "codex",
-            {name: event for name, event in _CLAUDE_EVENTS.items() if name != Moment.FAILED},
+            {
+                name: event
+                for name, event in _CLAUDE_EVENTS.items()
+                if name not in (Moment.FAILED, Moment.END)
+            },
             _CLAUDE_ANSWERS,
             {Moment.EDIT: "apply_patch", Moment.USED: "apply_patch|Bash"},
             ".codex/hooks.json",
@@ -188,6 +195,7 @@ AGENTS: Final = {
                 Moment.USED: "AfterTool",
                 Moment.COMPACT: "PreCompress",
                 Moment.STOP: "AfterAgent",
+                Moment.END: "SessionEnd",
             },
             {
                 Reply.CONTEXT: _SPECIFIC,
@@ -215,6 +223,7 @@ AGENTS: Final = {
                 Moment.FAILED: "postToolUseFailure",
                 Moment.COMPACT: "preCompact",
                 Moment.STOP: "stop",
+                Moment.END: "sessionEnd",
             },
             {
                 Reply.CONTEXT: {"additional_context": _TEXT},

@@ -132,6 +132,8 @@ def _handle(event: Event, folder: str) -> tuple[Reply, str]:
 
 def _text_for(ws: Workspace, event: Event, session: Session, folder: str) -> tuple[Reply, str]:
     """Return what an agent is given at a moment of its session, before the policy is applied."""
+    from kl_hooks.tools.session_mining import mine_session
+
     if event.name == Moment.START:
         return Reply.CONTEXT, _start(ws, event, session, folder)
     drift = _drift(ws, event, session)
@@ -144,7 +146,12 @@ def _text_for(ws: Workspace, event: Event, session: Session, folder: str) -> tup
         return Reply.CONTEXT, text
     if event.name == Moment.STOP:
         _record_turn(ws, event, session)
+        if Moment.END not in event.agent.events:
+            mine_session(ws, event, session)
         return Reply.AGAIN, _reminder(ws, event, session)
+    if event.name == Moment.END:
+        mine_session(ws, event, session)
+        return Reply.CONTEXT, ""
     text = "\n".join(_objectives(ws)[0])
     if (
         event.agent.takes_late

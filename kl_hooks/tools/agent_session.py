@@ -119,6 +119,10 @@ class Session:
     """Files changed since that prompt."""
     noted: list[str] = field(default_factory=list)
     """IDs of changed symbols of which it was given who relies on them."""
+    mined: int = 0
+    """Calls of tools in its transcript of which findings were recorded."""
+    mined_bytes: int = 0
+    """Size of its transcript when it was mined."""
 
 
 @contextmanager
@@ -163,15 +167,21 @@ def _load(path: Path) -> Session:
             changed,
             str(found.get("pending", "")),
             found.get("is_reminded") is True,
-            turns if type(turns) is int else 0,
+            _number(turns),
             _load_drift(drift),
             str(found.get("feature", "")),
             str(found.get("task", "")),
             files,
             noted,
+            _number(found.get("mined")),
+            _number(found.get("mined_bytes")),
         )
     except (ValueError, AttributeError):
         return Session()
+
+
+def _number(value: object) -> int:
+    return value if type(value) is int else 0
 
 
 def _load_drift(found: object) -> Drift:

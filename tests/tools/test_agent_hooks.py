@@ -872,3 +872,69 @@ def test_a_note_never_ends_inside_the_command_of_the_tests(cart: Checkout) -> No
     note = context(edited(cart, "return 1", "return 3"))
     assert len(note) <= 400 and note.endswith("pytest tests/test_cart.py.")
     assert "show_page_number_0_of_a_very_long_name" in note and "more" in note
+
+
+def _transcript(path: Path, folder: Path) -> Path:
+    """A session as Claude Code writes it: a command that failed, an edit, a statement."""
+
+    def call(number: int, name: str, result: str, failed: bool = False, **given: str) -> list[Any]:
+        use = {"type": "tool_use", "id": f"t{number}", "name": name, "input": given}
+        answer = {"type": "tool_result", "tool_use_id": f"t{number}", "content": result}
+        if failed:
+            answer["is_error"] = True
+        return [("assistant", [use]), ("user", [answer])]
+
+    rows = [
+        *call(1, "Bash", "Exit code 1\nValueError: no header", True, command="make proto"),
+        *call(2, "Edit", "ok", file_path=str(folder / ORDER)),
+        *call(3, "Bash", "ok", command="make proto"),
+        *call(4, "Read", "1  def total() -> int:", file_path=str(folder / ORDER)),
+        (
+            "assistant",
+            [
+                {
+                    "type": "text",
+                    "text": "Note: the docs build requires sphinx 7. Important: never run it twice.",
+                }
+            ],
+        ),
+    ]
+    lines = [
+        {
+            "type": role,
+            "sessionId": "s1",
+            "cwd": str(folder),
+            "message": {"role": role, "content": content},
+        }
+        for role, content in rows
+    ]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.requirement("A57", "C7", "C14")
+@pytest.mark.parametrize(("agent", "event"), [("claude", "SessionEnd"), ("codex", "Stop")])
+def test_what_a_session_learned_is_mined_when_it_ends(
+    shop: Checkout, tmp_path: Path, agent: str, event: str
+) -> None:
+    path = _transcript(tmp_path / "session.jsonl", shop.root)
+    shop.kl("memory", "configure", "--auto-extract", "no")
+    notify(shop, event, agent, transcript_path=str(path))
+    assert "proto" not in shop.kl("memory", "list", "--all").stdout
+    shop.kl("memory", "configure", "--auto-extract", "yes")
+    assert notify(shop, event, agent, transcript_path=str(path)) is None
+    waiting = shop.kl("memory", "list", "--all").stdout
+    assert "The docs build requires sphinx 7." in waiting and "Never run it twice." in waiting
+    assert "`make proto` failed with: ValueError: no header; it passed after" in waiting
+    findings = shop.kl("finding", "list").stdout
+    assert ORDER in findings
+    # the same transcript again, as the next stop gives it: nothing is recorded twice
+    before = shop.kl("finding", "list", "--format", "json").stdout
+    notify(shop, event, agent, transcript_path=str(path))
+    assert shop.kl("finding", "list", "--format", "json").stdout == before
+
+
+def test_a_session_ends_whatever_its_transcript_is(shop: Checkout, tmp_path: Path) -> None:
+    (tmp_path / "odd").write_bytes(b"no\x00thing\n")
+    for path in ("", str(tmp_path), str(tmp_path / "none"), str(tmp_path / "odd"), "/dev/null"):
+        assert notify(shop, "SessionEnd", transcript_path=path) is None

@@ -332,22 +332,9 @@ def receipt_patterns(entries: Sequence[Entry], commits: Sequence[LoggedCommit]) 
     ]
     log = sorted(commits, key=lambda one: (one.at, one.sha))
     commands, tests = _command_steps(complete), _test_steps(complete)
-    # a session is the day of one author
-    writes = (
-        (
-            path,
-            Sighting(
-                day_session(one.at, one.author), one.receipt or one.sha, "EvidenceGraph", one.at
-            ),
-        )
-        for one in log
-        if len(one.files) <= _LARGEST_COMMIT
-        for path in one.files
-    )
+    # which files commits write often is no knowledge: git answers it, and nobody approves it
     fixes = _fix_patterns({**tests, **commands}, log)
-    return _merge_same(
-        [*_command_patterns(commands), *_test_patterns(tests), *_write_patterns(writes), *fixes]
-    )
+    return _merge_same([*_command_patterns(commands), *_test_patterns(tests), *fixes])
 
 
 def _test_steps(runs: Sequence[tuple[Entry, str]]) -> dict[str, list[_Step]]:
@@ -642,7 +629,7 @@ _STATED: Final = re.compile(
     r"(?:^|(?<=[.!?] ))\W{0,6}(?:(?:I|we)(?:'ve| have)?(?: just| also)? learn(?:ed|t) that|"
     r"(?:note(?: to self)?|important|remember|lessons?(?:"
     r" learned)?|gotcha|caveat|til)\*{0,2}:\*{0,2})"
-    r"\s+(\S.{0,2000})",
+    r"\s+(?=\S)",
     re.IGNORECASE,
 )
 _OF_SESSION: Final = re.compile(
@@ -705,17 +692,25 @@ def statements(text: str) -> Iterator[str]:
     for line in text.split("\n"):
         if line.lstrip().startswith(("```", "~~~")):
             fenced = not fenced
-        elif not fenced and not line.lstrip().startswith(">") and (match := _STATED.search(line)):
-            statement = match[1].strip().strip("*_ ").strip()
-            long_enough = _SHORTEST_STATEMENT <= len(statement) <= _LONGEST_STATEMENT
-            few = len(statement.split()) < _FEWEST_WORDS
-            if (
-                long_enough
-                and not few
-                and not statement.endswith("?")
-                and not _OF_SESSION.match(statement)
-            ):
-                yield statement[0].upper() + statement[1:]
+        elif not fenced and not line.lstrip().startswith(">"):
+            yield from _statements_of_line(line)
+
+
+def _statements_of_line(line: str) -> Iterator[str]:
+    """Yield each statement of a line: one ends where the next begins."""
+    begins = list(_STATED.finditer(line))
+    ends = [*(begin.start() for begin in begins), len(line)][1:]
+    for begin, end in zip(begins, ends, strict=True):
+        statement = line[begin.end() : end].strip().strip("*_ ").strip()
+        long_enough = _SHORTEST_STATEMENT <= len(statement) <= _LONGEST_STATEMENT
+        few = len(statement.split()) < _FEWEST_WORDS
+        if (
+            long_enough
+            and not few
+            and not statement.endswith("?")
+            and not _OF_SESSION.match(statement)
+        ):
+            yield statement[0].upper() + statement[1:]
 
 
 def _writes(transcript: Transcript) -> Iterator[tuple[ToolCall, str]]:
@@ -740,7 +735,7 @@ def relative(path: str, folder: str) -> str:
 
 
 def _fixed(transcript: Transcript) -> Iterator[Pattern]:
-    """Yield commands that failed, and passed after files were edited."""
+    """Yield commands that failed, and passed after files were edited, or with more words."""
     failed: dict[str, ToolCall] = {}
     edited: dict[str, list[str]] = {}
     # by id(): a call holds the map of its arguments, so it can't be hashed
@@ -756,7 +751,18 @@ def _fixed(transcript: Transcript) -> Iterator[Pattern]:
             continue
         if item.failed:
             failed[command], edited[command] = item, []
-        elif command in failed:
+        elif command not in failed:
+            unedited = [other for other, files in edited.items() if not files]
+            if former := next(
+                (other for other in reversed(unedited) if _is_extended(other, command)), ""
+            ):
+                del edited[former]
+                error = one_line(
+                    _error_line(failed.pop(former).result) or "no output", _MESSAGE_CUT
+                )
+                text = f"`{cut(_masked(former))}` failed with: {error}; `{cut(_masked(command))}` passed"
+                yield _pattern(transcript, item.at, text, "discovery", _FIX_IMPORTANCE)
+        else:
             files, bad = list(dict.fromkeys(edited.pop(command))), failed.pop(command)
             if files:
                 error, named = (
@@ -765,6 +771,17 @@ def _fixed(transcript: Transcript) -> Iterator[Pattern]:
                 )
                 text = f"`{cut(command)}` failed with: {error}; it passed after {named} was edited"
                 yield _pattern(transcript, item.at, text, "discovery", _FIX_IMPORTANCE)
+
+
+def _is_extended(command: str, other: str) -> bool:
+    """Return True where `other` is the same command with more words: an option, a variable."""
+    words, other_words = command.split(), other.split()
+    return len(other_words) > len(words) and set(words) <= set(other_words)
+
+
+def _masked(command: str) -> str:
+    """Return a command without the values of variables."""
+    return re.sub(r"\b([A-Z][A-Z0-9_]{2,60})=\S*", r"\1=…", command)
 
 
 def _configured(transcript: Transcript) -> Iterator[Pattern]:
@@ -786,7 +803,7 @@ def _configuration(call: ToolCall) -> Iterator[str]:
             yield f"Environment variable {''.join(names)} must be set"
         return
     if call.command and not is_trivial(call.command):
-        command = re.sub(r"\b([A-Z][A-Z0-9_]{2,60})=\S*", r"\1=…", call.command)
+        command = _masked(call.command)
         for name in _given(call.command):
             yield f"Environment variable {name} is set for `{cut(command)}`"
     if "curl" in call.command and (endpoint := _ENDPOINT.search(call.command)):

@@ -46,6 +46,10 @@ def edit(path: str) -> ToolCall:
         ("A note: nothing that begins a sentence of ours.", []),
         ("Important: " + "x " * 300, []),
         (
+            "Note: the plugin must reload it. Important: never call load_plugins twice.",
+            ["The plugin must reload it.", "Never call load_plugins twice."],
+        ),
+        (
             "We learned that tests share one database.\nNote: never run them in parallel.",
             ["Tests share one database.", "Never run them in parallel."],
         ),
@@ -80,6 +84,25 @@ def test_an_error_and_the_edit_that_ended_it() -> None:
     )
 
 
+def test_an_error_and_the_words_that_made_the_command_pass() -> None:
+    reported = session(
+        bash("pytest -q", "ModuleNotFoundError: No module named 'shop'", failed=True),
+        bash("git status"),
+        bash("python -m pytest -q", "1 passed"),
+        bash("python -m pytest -q -x", "1 passed"),
+    )
+    assert patterns(reported) == [
+        "`pytest -q` failed with: ModuleNotFoundError: No module named 'shop'; `python -m pytest -q` passed"
+    ]
+    # where a file was edited between, the words need not be what made it pass
+    edited = session(
+        bash("pytest -q", "1 failed", failed=True),
+        edit("/repo/src/a.py"),
+        bash("python -m pytest -q", "1 passed"),
+    )
+    assert patterns(edited) == []
+
+
 def test_configuration_is_found_by_name_and_never_by_value() -> None:
     reported = session(
         bash("make serve", "KeyError: 'DATABASE_URL'", failed=True),
@@ -90,6 +113,9 @@ def test_configuration_is_found_by_name_and_never_by_value() -> None:
         edit("/repo/uv.lock"),
     )
     found = patterns(reported)
+    fix = "`make serve` failed with: KeyError: 'DATABASE_URL'; `DATABASE_URL=… make serve` passed"
+    assert fix in found
+    found.remove(fix)
     assert found == [
         "API endpoint: http://localhost:8080/api/health",
         "Configuration is in config/app.toml",
