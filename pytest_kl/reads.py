@@ -439,7 +439,8 @@ class Reads:
     def ask(self, path: object, state: bool, frame: FrameType | None) -> None:
         """Somebody asks whether a file is there, or for its state."""
         path = _plain_path(path)
-        if not path or not self._actor(frame, False):
+        # most questions are about other files: their callers need not be looked at
+        if not path or self._is_outside(path) or not self._actor(frame, False):
             return
         if not self._stack and not self._owner(frame):
             return  # pytest and plugins look for their files
@@ -493,6 +494,18 @@ class Reads:
             inside = join(realpath(folder), "").startswith(self._prefix)
             self._folders[folder] = inside
         return inside
+
+    def _is_outside(self, path: str) -> bool:
+        """Whether a question about a path is certainly none about the repository, nor about the
+        metadata of a distribution.
+        """
+        is_whole = path[0] == "/" and path[-1] != "/"
+        return (
+            is_whole
+            and not self._is_inside(path)
+            and _METADATA_FOLDERS[0] not in path
+            and _METADATA_FOLDERS[1] not in path
+        )
 
     def _exists(self, name: str) -> bool:
         try:
