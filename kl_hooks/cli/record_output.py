@@ -13,7 +13,7 @@ from kl_hooks.cli.output import (
     warn,
     workspace,
 )
-from kl_hooks.model.kind import Field
+from kl_hooks.model.kind import VERIFICATION, Field
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import name_list, one_line
 from kl_hooks.records.query import format_value
@@ -69,6 +69,9 @@ def record_rows(
     return (_record_row(ws, one, *widths) for one in records)
 
 
+_OVERTURNED: Final = ("disproven", "deprecated", "superseded")
+
+
 def _record_row(ws: Workspace, record: Record, kind: int, identifier: int, status: int) -> str:
     from kl_hooks.records.repository import is_expired
 
@@ -78,6 +81,9 @@ def _record_row(ws: Workspace, record: Record, kind: int, identifier: int, statu
         for name, value in beside
         if value is not None
     ]
+    # what was verified or disproven keeps its status: approved is what a person made of it
+    if record.text(VERIFICATION.name) in _OVERTURNED:
+        marks.append(record.text(VERIFICATION.name))
     marks += ["archived"] * record.archived + ["expired"] * is_expired(ws, record)
     marks += ["can't be read today"] * bool(record.broken)
     end = f"   ({', '.join(marks)})" if marks else ""

@@ -264,9 +264,24 @@ def _option(field: RequestField) -> Callable[[Command], Command]:
 def _flags(field: RequestField) -> Callable[[Command], Command]:
     texts = list(zip(field.parameter.choices, field.parameter.flags, strict=False))
 
+    def choose(choice: str, ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+        former = ctx.params.setdefault(field.name, None)
+        if value and former:
+            # of two the last would count, without a word
+            raise click.UsageError(f"--{former} and --{choice}: give one of them.", ctx)
+        if value:
+            ctx.params[field.name] = choice
+
     def decorate(command: Command) -> Command:
         for choice, text in reversed(texts):
-            command = click.option(f"--{choice}", field.name, flag_value=choice, help=text)(command)
+            command = click.option(
+                f"--{choice}",
+                f"{field.name}_{choice.replace('-', '_')}",
+                is_flag=True,
+                expose_value=False,
+                callback=partial(choose, choice),
+                help=text,
+            )(command)
         return command
 
     return decorate

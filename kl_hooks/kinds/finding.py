@@ -17,6 +17,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
@@ -579,6 +580,50 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
             nothing += 1
         else:
             extracted.append(observed)
+    return store_findings(ws, extracted, nothing)
+
+
+_DISCOVERY: Final = "discovery"
+
+
+def stored_findings(content: bytes) -> list[Found] | None:
+    """Return the findings of a `knowledge_findings.json`: a list of objects with `entity`,
+    `finding`, `confidence`, `agentName`, `kind` and `source`; None where the content is no such
+    list.
+    """
+    try:
+        rows = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(rows, list) or not all(
+        isinstance(row, dict)
+        and all(isinstance(row.get(key), str) for key in ("entity", "finding"))
+        for row in rows
+    ):
+        return None
+    return [_stored_finding(row) for row in rows if row["entity"] and row["finding"]]
+
+
+def _stored_finding(row: Mapping[str, Any]) -> Found:
+    confidence = row.get("confidence", 0.7)
+    is_share = type(confidence) in (int, float) and 0 <= confidence <= 1
+    entity = one_line(redact(row["entity"]), _MAX_ENTITY)
+    kind = str(row.get("kind") or _DISCOVERY).replace("_", "").replace("-", "").lower()
+    return Found(
+        entity,
+        "/" in entity or bool(PurePosixPath(entity).suffix),
+        one_line(redact(row["finding"]), _MAX_FINDING),
+        "observation" if kind == _DISCOVERY else "change",
+        round(100 * confidence) if is_share else 70,
+        safe_text(redact(str(row.get("evidence") or "")))[:_MAX_EVIDENCE].strip(),
+        "",
+        one_line(redact(str(row.get("source") or "")), 100),
+        one_line(redact(str(row.get("agentName") or "")), 100),
+    )
+
+
+def store_findings(ws: Workspace, extracted: Sequence[Found], nothing: int = 0) -> RecordedFindings:
+    """Record findings, all in one step. `nothing`: calls that left none."""
     if not extracted:
         return RecordedFindings(nothing=nothing)
     # here: after most calls of an agent there is nothing to record

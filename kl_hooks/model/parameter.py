@@ -77,6 +77,8 @@ class Parameter(NamedTuple):
     """Whether a command has an option of it although it must be given."""
     short: str = ""
     """Another name of its option: `-q`."""
+    is_json: bool = False
+    """Whether programs may give any JSON value for it, which is read as its text."""
     flags: tuple[str, ...] = ()
     """Help of the first choices, where a command has a flag for each in place of an option."""
 

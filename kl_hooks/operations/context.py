@@ -300,9 +300,17 @@ class CriticalContext(NamedTuple):
         return not any(part.items for part in self.sections)
 
 
-def _critical(ws: Workspace, request: CriticalRequest, _access: Access) -> CriticalContext:
+def _critical(ws: Workspace, request: CriticalRequest, access: Access) -> CriticalContext:
     from kl_hooks.context.critical import critical
+    from kl_hooks.records.query import RecordFilter, list_records
 
+    features = list_records(ws, RecordFilter(("feature",))) if request.feature else []
+    shown = {record.id.upper() for record in features if access.shows(record)}
+    if request.feature and request.feature.upper() not in shown:
+        hint = "See: kl feature list"
+        raise UsageProblem(
+            "there is no feature of this ID.", place=one_line(request.feature, 80), hint=hint
+        )
     return CriticalContext(tuple(critical(ws, request)), request.limit)
 
 

@@ -89,6 +89,9 @@ ADD: Final = Operation(
 )
 
 
+_LARGEST_LIST: Final = 64 * 1024 * 1024
+
+
 class TranscriptRequest(NamedTuple):
     """Which transcript."""
 
@@ -98,12 +101,17 @@ class TranscriptRequest(NamedTuple):
 
 def _import(ws: Workspace, request: TranscriptRequest, access: Access) -> StoredFindings:
     from kl_hooks.evidence.sources.transcript import read_transcript
-    from kl_hooks.kinds.finding import Call, record_findings
+    from kl_hooks.kinds.finding import Call, record_findings, store_findings, stored_findings
+    from kl_hooks.store.files import read_small
 
     require_initialized(ws)
     path = Path(request.transcript)
     if not path.is_file():
         raise UsageProblem("is no file.", place=str(path))
+    if path.suffix == ".json":
+        findings = stored_findings(read_small(path, most=_LARGEST_LIST) or b"")
+        if findings is not None:
+            return _stored(ws, store_findings(ws, findings))
     transcript = read_transcript(path)
     recorded = record_findings(ws, Call.in_transcript(transcript, request.agent))
     unread = f"{counted(transcript.bad, 'line')} could not be read, and were omitted."
@@ -115,7 +123,8 @@ IMPORT: Final = Operation(
     """Import the findings of a TRANSCRIPT (JSON lines of Claude Code, Codex, or chat messages with
     tool calls).
 
-    Each is tied to the files as they are now, so import it while they are as the agent left them.
+    A `knowledge_findings.json` is read too. Each finding is tied to the files as they are now, so
+    import it while they are as the agent left them.
     """,
     TranscriptRequest,
     _import,

@@ -209,6 +209,15 @@ class AddRequest(NamedTuple):
     ] = False
 
 
+_TYPE_OF_KIND: Final = {
+    "fact": "project-overview",
+    "rule": "project-doc",
+    "guide": "project-doc",
+    "feature": "feature-spec",
+}
+"""Kind of a record → the type of the document that it was made of, the surest first."""
+
+
 def _add(ws: Workspace, request: AddRequest, access: Access) -> Seeding:
     from kl_hooks.kinds.seeds import seeds_of_file, type_of_file
     from kl_hooks.records.seeding import plan_seeding, seed_records
@@ -216,7 +225,13 @@ def _add(ws: Workspace, request: AddRequest, access: Access) -> Seeding:
     files = documents_at(Path(request.place), request.pattern)
     require_shown_files(ws, access, files)
     names = {file: _name_from_root(ws, file) for file in files}
-    types = {file: request.document_type or type_of_file(names[file], file) for file in files}
+    former = _types_of_seeded(ws)
+    types = {
+        file: request.document_type
+        or type_of_file(names[file], file)
+        or former.get(names[file], "")
+        for file in files
+    }
     seeds: dict[str, Seed] = {}
     notes: list[str] = []
     for file in (file for file in files if types[file] != _DECISION):
@@ -232,6 +247,16 @@ def _add(ws: Workspace, request: AddRequest, access: Access) -> Seeding:
     decisions = [file for file in files if types[file] == _DECISION]
     steps += _decision_steps(ws, decisions, request, notes)
     return seeding(ws, "documents", steps, notes, is_dry_run=request.is_dry_run)
+
+
+def _types_of_seeded(ws: Workspace) -> dict[str, str]:
+    """Return document → the type that it was added with, by the records that were made of it."""
+    types: dict[str, str] = {}
+    for kind, document_type in _TYPE_OF_KIND.items():
+        for record in list_records(ws, RecordFilter((kind,))):
+            if path := record.text("source_path"):
+                types.setdefault(path, document_type)
+    return types
 
 
 def _decision_steps(

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso
+from kl_hooks.errors import UsageProblem
 from kl_hooks.model.parameter import REQUIRED, Parameter
 from kl_hooks.operations.operation import Operation
 from kl_hooks.operations.tiers import (
@@ -90,7 +91,7 @@ def _pool_to_dict(result: PoolResult) -> dict[str, Any]:
 class CreateRequest(NamedTuple):
     """How a new pool is to be."""
 
-    name: Annotated[str, Parameter("Its name.", argument="NAME")]
+    name: Annotated[str, Parameter("Its name.", argument="NAME", aliases=("pool_id",))]
     type: Annotated[
         str,
         Parameter(
@@ -143,11 +144,48 @@ class CreateRequest(NamedTuple):
         ),
     ] = "none"
     persist: Annotated[bool, Parameter("It outlives your session, whatever its scope.")] = False
+    retention: Annotated[
+        str,
+        Parameter(
+            "JSON in place of value_ttl, max_bytes and eviction: ttl_seconds, max_size_bytes,"
+            " eviction.",
+            name="retention_policy",
+            metavar="JSON",
+            is_json=True,
+        ),
+    ] = ""
     author: str = ""
+
+
+_OF_RETENTION: Final = {
+    "ttl_seconds": "value_lifetime",
+    "max_size_bytes": "most_bytes",
+    "eviction": "eviction",
+}
+
+
+def _retention(text: str) -> dict[str, Any]:
+    """Return the options that a retention policy states. UsageProblem for one that is none."""
+    try:
+        policy = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        policy = None
+    types = {"eviction": str}
+    if not isinstance(policy, dict) or not all(
+        name in _OF_RETENTION and type(value) is types.get(name, int)
+        for name, value in policy.items()
+    ):
+        raise UsageProblem(
+            "is no retention policy.",
+            place="retention_policy",
+            hint='Such as {"ttl_seconds": 3600, "max_size_bytes": 1000000, "eviction": "lru"}',
+        )
+    return {_OF_RETENTION[name]: value for name, value in policy.items()}
 
 
 def _create(ws: Workspace, request: CreateRequest, _access: Access) -> PoolResult:
     options = request._asdict()
+    options |= _retention(options.pop("retention"))
     name, author = options.pop("name"), options.pop("author")
     options["ttl"] = options.pop("value_lifetime")
     return PoolResult(create_pool(ws, writer(ws, author), name, PoolOptions(**options)))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _USUAL: Final = Options()
 _QUERY: Final = Parameter("Words, or a question.", argument="QUERY...")
+_MODE: Final = Parameter("How to search.", choices=MODES, is_default_shown=True)
 _COLLECTIONS: Final = Parameter(
     "Only documents of this collection. Repeatable.",
     name="collection",
@@ -34,9 +35,7 @@ class SearchRequest(NamedTuple):
     """What to find, and how."""
 
     query: Annotated[str, _QUERY]
-    mode: Annotated[str, Parameter("How to search.", choices=MODES, is_default_shown=True)] = MODES[
-        0
-    ]
+    mode: Annotated[str, _MODE] = MODES[0]
     kinds: Annotated[
         tuple[str, ...],
         Parameter("Only matches of this kind. Repeatable.", name="kind", choices=KINDS),
@@ -102,6 +101,7 @@ class DocumentsRequest(NamedTuple):
     """Which passages to find."""
 
     query: Annotated[str, _QUERY]
+    mode: Annotated[str, _MODE] = MODES[0]
     collections: Annotated[tuple[str, ...], _COLLECTIONS] = ()
     top_k: Annotated[int, _TOP] = 10
 
@@ -139,7 +139,11 @@ def _search(ws: Workspace, request: SearchRequest, access: Access) -> Matches:
 
 def _search_documents(ws: Workspace, request: DocumentsRequest, access: Access) -> Matches:
     whole = SearchRequest(
-        request.query, kinds=KINDS[:1], collections=request.collections, top_k=request.top_k
+        request.query,
+        request.mode,
+        kinds=KINDS[:1],
+        collections=request.collections,
+        top_k=request.top_k,
     )
     return _search(ws, whole, access)
 

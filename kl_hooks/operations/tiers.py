@@ -31,7 +31,9 @@ _TEXT: Final = "The value is text, also where it could be JSON."
 _SESSION: Final = Parameter(
     "The session; else KL_SESSION, else `default`.", metavar="NAME", aliases=("session_id",)
 )
-VALUE: Final = Parameter("JSON, or text.", argument="[VALUE|-]", is_read_from_stdin=True)
+VALUE: Final = Parameter(
+    "JSON, or text.", argument="[VALUE|-]", is_read_from_stdin=True, is_json=True
+)
 AS_TEXT: Final = Parameter(_TEXT, name="text")
 _KEY: Final = Parameter("The key.", argument="KEY")
 

@@ -289,6 +289,8 @@ def _value(schema: Mapping[str, Any], value: Any) -> tuple[Any, str]:
     """The value as its schema has it, and what is wrong with it."""
     value = replace_surrogates(value)
     kind = schema["type"]
+    if isinstance(kind, list):  # any JSON: an operation reads its text
+        value, kind = value if isinstance(value, str) else json.dumps(value), "string"
     if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
         value = str(value)  # models give numbers where a text of digits is wanted, such as a budget
     problem = next(_PROBLEMS[kind](schema, value), "")

@@ -73,6 +73,7 @@ def author(ws: Workspace) -> str:
     return f"agent:{agent(ws.environ) or 'unnamed'}"
 
 
+_JSON_TYPES: Final = ("string", "object", "array", "number", "boolean")
 _TYPES: Final = {int: "integer", bool: "boolean"}
 
 
@@ -118,6 +119,8 @@ def _schema(field: RequestField) -> dict[str, Any]:
         return schema | {"type": "array", "items": text}
     if field.value_type is dict:
         return schema | {"type": "object", "additionalProperties": text}
+    if parameter.is_json:
+        return schema | {"type": list(_JSON_TYPES)}
     schema |= text if field.value_type is str else {"type": _TYPES[field.value_type]}
     if parameter.bounds and not parameter.is_clamped:
         schema |= {"minimum": parameter.bounds[0], "maximum": parameter.bounds[1]}

@@ -198,3 +198,12 @@ def test_a_seeded_fact_is_not_given_twice(repo: Checkout) -> None:
     repo.kl("seed")
     shown = repo.kl("context", "sell zebras", "--budget", "1500tok").stdout
     assert "sells zebras" in shown and "Project overview: Shop sells" not in shown
+
+
+@pytest.mark.requirement("B16")
+def test_a_feature_that_does_not_exist_is_refused(repo: Checkout) -> None:
+    done = repo.kl("context", "critical", "--feature", "FEAT-NOPE-1")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        2,
+        "kl: FEAT-NOPE-1: there is no feature of this ID. See: kl feature list",
+    )

@@ -253,3 +253,26 @@ def test_at_a_terminal_it_states_what_it_waits_for(shop: Checkout) -> None:
     os.close(theirs)
     assert done.returncode == 0
     assert done.stderr.startswith("kl: waiting for the JSON of an agent hook")
+
+
+@pytest.mark.requirement("A60")
+def test_findings_that_another_system_stored_are_imported(shop: Checkout) -> None:
+    row = {
+        "id": "0123456789abcdef",
+        "entity": "src/names.py",
+        "finding": "feed returns the name",
+        "source": "s1",
+        "confidence": 0.85,
+        "agentName": "Developer",
+        "kind": "Discovery",
+        "recordedAt": "2026-01-01T00:00:00Z",
+    }
+    path = shop.write("knowledge_findings.json", json.dumps([row]))
+    assert "1 finding new" in shop.kl("finding", "import", str(path)).stdout
+    assert "0 findings new" in shop.kl("finding", "import", str(path)).stdout
+    (record,) = json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]
+    assert record["title"] == "src/names.py: feed returns the name"
+    assert "confidence: 85, agent: Developer" in shop.kl("finding", "list").stdout
+    for other in ([{"entity": "x"}], {"entity": "x"}, [1]):
+        path = shop.write("other.json", json.dumps(other))
+        assert shop.kl("finding", "import", str(path)).returncode == 2

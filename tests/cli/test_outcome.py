@@ -217,3 +217,11 @@ def test_what_was_put_aside_and_spoilt_is_left_where_it_is(repo: Checkout) -> No
         "OUT-00000002.json",
         "notes.txt",
     ]
+
+
+def test_an_outcome_is_a_success_or_a_failure_not_both(repo: Checkout) -> None:
+    done = repo.kl("outcome", "capture", "Sign-in", "--success", "--failure")
+    assert (done.returncode, "give one of them" in done.stderr) == (2, True)
+    assert json.loads(repo.kl("outcome", "list", "--format", "json").stdout)["records"] == []
+    captured(repo, "Sign-in", "--failure")
+    assert "outcome type: task_failed" in repo.kl("outcome", "list").stdout

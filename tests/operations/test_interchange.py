@@ -140,3 +140,16 @@ def test_a_finding_that_can_not_be_stored_costs_an_agent_nothing(plans: Checkout
     for options, code in (((), 0), (("--strict",), 2)):
         done = plans.kl("finding", "add", "--hook", *options, input="no JSON", env=AGENT)
         assert (done.returncode, done.stdout) == (code, "") and "no JSON" in done.stderr
+
+
+def test_a_folder_that_is_added_again_keeps_the_type_that_a_file_was_added_with(
+    repo: Checkout,
+) -> None:
+    assert repo.kl("init", "--yes").returncode == 0
+    repo.write("guides/overview1.md", "# Overview\n\nWhat the project is for: it sells things.\n")
+    repo.commit()
+    first = repo.kl("knowledge", "add", "guides/overview1.md", "--type", "project-overview")
+    assert first.stdout.startswith("created ")
+    again = repo.kl("knowledge", "add", "guides")
+    assert "outdated" not in again.stdout and "unknown type" not in again.stderr
+    assert "1 skipped" in again.stdout

@@ -300,3 +300,21 @@ def test_a_value_written_at_a_path_is_read_there(keys: list[str], value: Any) ->
     path = ".".join(key.replace("\\", "\\\\").replace(".", "\\.") for key in keys)
     assert split_path(path) == keys
     assert value_at(with_value_at({"other": 1}, keys, value), keys) == (True, value)
+
+
+@pytest.mark.requirement("D10", "D16")
+def test_tools_take_objects_and_a_retention_policy_as_programs_have_them(repo: Checkout) -> None:
+    ws = repo.workspace()
+    policy = {"ttl_seconds": 60, "max_size_bytes": 5000, "eviction": "lru"}
+    pool = ask(ws, "create_memory_pool", pool_id="market", retention_policy=policy)
+    assert (pool["name"], pool["ttl"], pool["most_bytes"]) == ("market", 60, 5000)
+    assert pool["eviction"] == "unused"
+    value = {"regime": "risk_off", "since": [1, 2.5], "sure": True}
+    ask(ws, "write_shared_memory", pool_id="market", key="agent_bulletin.regime", value=value)
+    read = ask(ws, "read_shared_memory", pool_id="market", key="agent_bulletin.regime")
+    assert read["value"] == value
+    ask(ws, "remember", key="plan", value=7)
+    assert ask(ws, "recall", key="plan")["value"] == 7
+    for wrong in ({"eviction": 3}, {"color": "red"}, [1], "no"):
+        refused = ask(ws, "create_memory_pool", 2, pool_id="other", retention_policy=wrong)
+        assert refused["place"] == "retention_policy"

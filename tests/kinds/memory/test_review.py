@@ -460,3 +460,11 @@ def test_a_candidate_that_is_asked_for_and_matters_is_shown_as_ready(
     assert "for the project (asked for 2 times)" in kl("memory", "show", made.id)[1]
     (one,) = json.loads(kl("memory", "review", "--format", "json")[1])["memories"]
     assert (one["ready"], one["opened"]) == (True, 3)
+
+
+def test_a_list_marks_a_memory_that_was_disproven(repo: Checkout) -> None:
+    done = repo.kl("memory", "add", "The cache is stale after a rename", "--format", "json")
+    identifier = json.loads(done.stdout)["id"]
+    assert "disproven" not in repo.kl("memory", "list").stdout
+    repo.kl("memory", "disprove", identifier, "--reason", "It is not.")
+    assert "(disproven)" in repo.kl("memory", "list", "--all").stdout
