@@ -50,6 +50,8 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
             "test_a.py": "def test_starts(pool): assert pool.submit(abs, 1).result() == 1\n",
             "test_b.py": "import helper\n"
             "def test_maps(pool): assert pool.submit(helper.double, 2).result() == 4\n",
+            # the one during which the pool ends
+            "test_c.py": "def test_last(): pass\n",
         },
         TRIPLE,
         "test_maps",
