@@ -43,6 +43,8 @@ class Owner(Protocol):
 
     rests: set[Any]
     """The owners that left behind what it uses."""
+    left: set[Any]
+    """The holders that it left changed."""
 
 
 class Place(Protocol):
@@ -57,6 +59,7 @@ class _AttributesOf:
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
+        self.file: str = function.__code__.co_filename
 
     def get(self, name: str, default: Any) -> Any:
         """Its dictionary, which it has once somebody asks for it."""
@@ -120,6 +123,17 @@ class Holder:
     def value(self) -> Any:
         """What is there now."""
         return self.place.get(self.name, MISSING)
+
+    def origin(self) -> tuple[str, str]:
+        """The file that has it, and its name there; no file of what the library has."""
+        if type(self.place) is not dict:
+            return getattr(self.place, "file", ""), self.name
+        name, file = self.name, self.place.get("__file__")
+        if not name:  # the class of a test
+            value = self.value()
+            name = type.__dict__["__name__"].__get__(value)
+            file = module_namespace(sys.modules.get(_module_of(value), os)).get("__file__")
+        return (file if type(file) is str else ""), name
 
     def note(self, stored: set[str]) -> None:
         """From now on it is compared with this moment. `stored`: names that code stores to."""
@@ -204,6 +218,40 @@ class Holder:
         return changed or {self.name}
 
 
+class WorkingFolder:
+    """The working folder of the process, which every relative path starts from."""
+
+    def __init__(self) -> None:
+        self._getcwd = os.getcwd
+        self._first = self._path = ""
+        self._writer: Owner | None = None
+        """Who left another one than the first test found."""
+
+    def begin(self) -> None:
+        """The first test begins."""
+        self._first = self._path = self._current()
+
+    def end(self, owner: Owner) -> None:
+        """A test, or the set-up of a fixture, is over."""
+        if self._writer is not None:
+            owner.rests.add(self._writer)
+        path = self._current()
+        if path != self._path:
+            self._path, self._writer = path, None if path == self._first else owner
+            if self._writer is not None:
+                owner.left.add(self)
+
+    def origin(self) -> tuple[str, str]:
+        """As `Holder.origin`."""
+        return "", "getcwd"
+
+    def _current(self) -> str:
+        try:
+            return self._getcwd()
+        except OSError:  # it was removed
+            return ""
+
+
 def _stored_by_unittest(value: Any) -> set[str]:
     """The attributes that unittest stores in a class of tests when it is torn down."""
     case = getattr(sys.modules.get("unittest.case"), "TestCase", None)
@@ -246,6 +294,7 @@ class States:
         """Whether a test has begun."""
         self._changed: set[Holder] = set()
         """Those that have a writer."""
+        self._folder = WorkingFolder()
         self.submodules: set[tuple[str, str]] = set()
         """(file of code, module of the repository that it has as an attribute of another one)."""
         self.looked_at: set[int] = set()
@@ -308,7 +357,7 @@ class States:
                 yield self._holder(_AttributesOf(value), identity(value), name, attributes)
             yield from self._outer_variables(value)
             yield from self._environment(value)
-            if self._contents.parts(value) is None:
+            if self._contents.parts(value) is None and name not in self._stored:
                 return
         elif issubclass(type(value), type) and not self._is_own(value):
             return
@@ -413,6 +462,7 @@ class States:
         """
         if not self._has_begun:
             self._has_begun = True
+            self._folder.begin()
             self._holder(_OS, identity(_OS), "environ", environ)
 
     def shared(self, place: Place, name: str = "") -> Holder | None:
@@ -452,7 +502,8 @@ class States:
             for holder in self._changed:
                 if holder in used or not holder.namers.isdisjoint(executed):
                     owner.rests.add(holder.writer)
-            owner.rests.discard(owner)
+        self._folder.end(owner)
+        owner.rests.discard(owner)
         used.update(self._of(executed), self._resized())
         for holder in used:
             if holder.is_same():
@@ -493,3 +544,4 @@ class States:
             self._changed.discard(holder)
         else:
             self._changed.add(holder)
+            owner.left.add(holder)

@@ -122,6 +122,7 @@ class Context:
         "fixtures",
         "frame",
         "function",
+        "left",
         "lives",
         "name",
         "number",
@@ -159,6 +160,8 @@ class Context:
         """References to the objects that it stores in; None: they outlive the test."""
         self.rests: set[Context] = set()
         """The tests and fixtures that left behind what it uses (`pytest_kl.states`)."""
+        self.left: set[Any] = set()
+        """What it left changed itself (`pytest_kl.states.Holder`)."""
         self.shared: list[Any] = []
         """What outlives it and has no name: the class of a test, the value of a fixture."""
 
@@ -1041,6 +1044,7 @@ class Tracer:
             "stamps": self._stamps,
             "imports": sorted(map(list, self._imports)),
             "submodules": self._plain_submodules(),
+            "left": self._plain_left(),
             "reads": self._plain_reads(fixtures, values),
             "outside": sorted(map(list, self._outside)),
             "trouble": self.trouble,
@@ -1054,6 +1058,16 @@ class Tracer:
         pairs = self.states.submodules if self.states is not None else ()
         paths = ((self._path(user), self._path(module)) for user, module in pairs)
         return sorted((user, module) for user, module in paths if user and module)
+
+    def _plain_left(self) -> dict[str, list[tuple[str, str]]]:
+        """Test → (file, name) of what it left changed; no file of what is outside of the repository."""
+        left_by_test: dict[str, list[tuple[str, str]]] = {}
+        for name, context in self._tests.items():
+            origins = (holder.origin() for holder in context.left)
+            left = {((self._path(file) if file else "") or "", shown) for file, shown in origins}
+            if left:
+                left_by_test[name] = sorted(left)
+        return left_by_test
 
     def _plain_reads(
         self,

@@ -204,6 +204,10 @@ class Executed:
     """What only this machine has, as digests that only this clone can make (`evidence.private`):
     the path of a file that git ignores, or a variable of the environment.
     """
+    left: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    """Node ID → (path, name) of what the test left changed: a global, a class. Without a path: of
+    the library, such as `environ`.
+    """
     distributions: Uses | None = None
     """What its files import from installed distributions; None where that was not recorded."""
 
@@ -382,6 +386,7 @@ def executed_to_dict(executed: Executed) -> dict[str, Any]:
         **({"absent": sorted(executed.absent)} if executed.absent else {}),
         **({"listed": dict(executed.listed)} if executed.listed else {}),
         **({"private": dict(executed.private)} if executed.private else {}),
+        **({"left": _left_to_dict(executed)} if executed.left else {}),
     }
 
 
@@ -458,10 +463,24 @@ def executed_from_dict(plain: Any) -> Executed:
             absent=frozenset(map(_text, plain.get("absent", ()))),
             listed={_text(key): _text(names) for key, names in plain.get("listed", {}).items()},
             private={_text(key): _text(seal) for key, seal in plain.get("private", {}).items()},
+            left=_left_from_dict(plain.get("left", {})),
             distributions=_uses(plain.get("distributions")),
         )
     except (KeyError, TypeError, AttributeError, IndexError) as problem:
         raise ValueError(f"it has another form ({type(problem).__name__})") from problem
+
+
+def _left_to_dict(executed: Executed) -> dict[str, list[list[str]]]:
+    return {
+        name: [list(place) for place in places] for name, places in sorted(executed.left.items())
+    }
+
+
+def _left_from_dict(plain: Any) -> dict[str, tuple[tuple[str, str], ...]]:
+    return {
+        _text(test): tuple((_text(path), _text(name)) for path, name in places)
+        for test, places in plain.items()
+    }
 
 
 def _uses(plain: Any) -> Uses | None:
@@ -678,6 +697,8 @@ def store_executed(db: Database, executed: Executed) -> None:
         parts.append(_part(db, ["listed", dict(sorted(executed.listed.items()))], ()))
     if executed.private:
         parts.append(_part(db, ["private", dict(sorted(executed.private.items()))], ()))
+    if executed.left:
+        parts.append(_part(db, ["left", _left_to_dict(executed)], ()))
     for sort, entries in (("opened", executed.files), ("incomplete", executed.incomplete)):
         if entries:
             parts += [_part(db, [sort, dict(entries)], ())]
@@ -827,6 +848,7 @@ def executed_of_run(db: Database, run: str) -> Executed | None:
         absent=frozenset(name for body in bodies if body[0] == "absent" for name in body[1]),
         listed=next((body[1] for body in bodies if body[0] == "listed"), {}),
         private=next((body[1] for body in bodies if body[0] == "private"), {}),
+        left=_left_from_dict(next((body[1] for body in bodies if body[0] == "left"), {})),
         distributions=_uses(next((body[1] for body in bodies if body[0] == "distributions"), None)),
     )
 

@@ -71,6 +71,8 @@ class Trace:
     tests: dict[str, tuple[set[int], set[int], set[int]]] = field(default_factory=dict)
     modules: dict[str, set[int]] = field(default_factory=dict)
     imports: set[tuple[str, str]] = field(default_factory=set)
+    left: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
+    """Test → (file, name) of what it left changed."""
     submodules: set[tuple[str, str]] = field(default_factory=set)
     """(file, module that its code has as an attribute of a package)."""
     stamps: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
@@ -134,6 +136,8 @@ class Trace:
                 self.before |= {path}
         self.imports |= {(a, b) for a, b in plain["imports"]}
         self.submodules |= {(user, module) for user, module in plain.get("submodules", ())}
+        for nodeid, places in plain.get("left", {}).items():
+            self.left.setdefault(name(nodeid), set()).update((file, of) for file, of in places)
         self.outside |= {(path, name) for path, name in plain.get("outside", ())}
         self.trouble = self.trouble or plain["trouble"]
         self.recorder = plain["recorder"]
@@ -210,6 +214,7 @@ def record_executed(
         executed.imports,
         executed.unknown,
         read,
+        {name for places in executed.left.values() for _, name in places},
     )
     # a name that is redacted would be that of nothing: a run without sets is judged by its content
     # alone
@@ -381,6 +386,7 @@ class _Resolver:
             absent=self._absent(reads, tests),
             listed=self._listed(reads),
             private=self._private(reads),
+            left={name: tuple(sorted(places)) for name, places in trace.left.items()},
             incomplete={**self._incomplete_by_imports(found_executed), **incomplete},
         )
         self.remember()

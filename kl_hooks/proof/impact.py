@@ -29,6 +29,7 @@ from kl_hooks.proof.facts import NOT_ASSESSED, STALE, VALID, FileChange, Verdict
 from kl_hooks.proof.failed_tests import FailedTests
 from kl_hooks.proof.gate import facts_of_content
 from kl_hooks.proof.gate_verdict import for_environment
+from kl_hooks.proof.left_behind import SpoiledResults
 from kl_hooks.proof.other_runs import (
     OtherRun,
     environments_of,
@@ -125,8 +126,11 @@ class Runs:
     def __init__(self, ws: Workspace, snapshot: Snapshot, content: Content) -> None:
         repo = repository_of(ws)
         environments = environments_of(ws, repo, content.other)
-        self._direct = runs_of_content(snapshot, snapshot.of_tree(content.trees), environments)
+        direct = runs_of_content(snapshot, snapshot.of_tree(content.trees), environments)
         others = other_runs(ws, repo, snapshot, content.trees, content.other)
+        spoiled = SpoiledResults.of([*direct.values(), *others])
+        self._direct = {name: spoiled.taken_from(run) for name, run in direct.items()}
+        others = [spoiled.taken_from(run) for run in others]
         by_id = {one.original.id: one for one in (*self._direct.values(), *others)}
         self.parts = [
             by_id[one.id] for one in newest_first(part.original for part in by_id.values())

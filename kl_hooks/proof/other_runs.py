@@ -110,6 +110,16 @@ class OtherRun:
         """Whether it is known of a result that it is valid, or what it rests on that changed."""
         return any(verdict.state in (VALID, STALE) for verdict in self.verdicts.values())
 
+    def without(self, stale: Mapping[str, Verdict]) -> OtherRun:
+        """The same without these results. `stale`: node ID → why."""
+        receipt = self.entry.receipt
+        valid = [result for name, result in _results_of(self.entry).items() if name not in stale]
+        return replace(
+            self,
+            entry=replace(self.entry, receipt=_derived(receipt, valid, True)),
+            verdicts={**self.verdicts, **stale},
+        )
+
     @property
     def stale(self) -> dict[str, Verdict]:
         """Those that are not valid."""
