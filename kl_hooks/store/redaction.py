@@ -543,7 +543,11 @@ def _arguments(row: int, is_list: bool) -> re.Pattern[str]:
     """
     credential = _CREDENTIALS[row]
     # a name is not the secret: it is in receipts and logs anyway, and a reader wants to know whose
-    name = rf"[^\s\"'{credential.after}]{{0,120}}+{credential.after}" if credential.after else ""
+    name = ""
+    if credential.after:
+        # a mark that an earlier rule left has the sign in it
+        user = rf"\[redacted:[a-z-]+\]|(?!\[redacted:)[^\s\"'{credential.after}]{{0,120}}+"
+        name = f"(?:{user}){credential.after}"
     quoted = rf"(?P<quote>[\"']){name}(?P<quoted>[^\"'\n]+)"
     bare = rf"{name}(?P<bare>(?![\"'\\]|-)[^\s\"'|;&<>]+)"
     if is_list:

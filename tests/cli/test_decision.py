@@ -642,6 +642,36 @@ def test_records_of_the_database_name_the_new_id_and_claims_are_listed(repo: Che
     assert proposed_changes(repo) == []
 
 
+def test_texts_of_the_database_that_name_the_former_id_are_listed(repo: Checkout) -> None:
+    made(repo, "One")
+    finding = (
+        "finding",
+        "new",
+        "As ADR-0001 has it",
+        "--entity",
+        "a",
+        "--finding",
+        "not MY-ADR-0001",
+    )
+    other = ("finding", "new", "As others have it", "--entity", "b", "--finding", "ADR-00012")
+    for words in (finding, other, ("claim", "add", "ADR-0001 holds", "--about", "file:a.py")):
+        assert repo.kl(*words).returncode == 0
+    done = repo.kl("decision", "renumber", "ADR-0001", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    (text,) = answer["texts"]
+    assert shown_finding(repo, text)["title"] == "As ADR-0001 has it"
+    assert len(answer["claims"]) == 1 and answer["records"] == []
+    listed = repo.kl("decision", "renumber", "ADR-0002").stderr
+    assert text not in listed and "ADR-0002" not in listed
+
+
+def shown_finding(repo: Checkout, identifier: str) -> dict[str, Any]:
+    done = repo.kl("finding", "show", identifier, "--format", "json")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
 @pytest.fixture
 def merged(repo: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
     """A merge of two decisions with one ID, of which the own one has a proposed change since before."""

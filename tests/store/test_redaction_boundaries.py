@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
-from kl_hooks.store.redaction import redact
+from kl_hooks.store.redaction import (
+    configure_redaction,
+    redact,
+    redact_or_omit,
+    redact_value,
+    shows_secret,
+)
 
 _HIDDEN = "[redacted:assignment]"
+_LINE = "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn4"
+_DIGEST = "aB3" * 16
+_RANDOM = "EGF9egd4d6HjPcLg4f"
 
 
 @pytest.mark.parametrize(
@@ -48,9 +61,80 @@ _HIDDEN = "[redacted:assignment]"
         # what identifies a file opens nothing
         ("SHA384:" + "aB3" * 16, "SHA384:" + "aB3" * 16),
         ("configuration.for.eyJ.x", "configuration.for.eyJ.x"),
-        # a folder of the environment is none
-        ("OLDPWD=/home/ada/violet", "OLDPWD=/home/ada/violet"),
+        ("wget2 -auth a:b", f"wget2 -auth {_HIDDEN}[redacted:command]"),
+        ("curl -u [redacted:url]:hunter2 x", "curl -u [redacted:url]:[redacted:command] x"),
+        ("ab -A ada:pw x", "ab -A ada:[redacted:command] x"),
+        ("ab -P ada:pw x", "ab -P ada:[redacted:command] x"),
+        ("curl x\nlogin -u ada:pw y", "curl x\nlogin -u ada:pw y"),
+        ("curl x | login -u ada:pw y", "curl x | login -u ada:pw y"),
+        ("mysql -pa -pb", "mysql -p[redacted:command] -p[redacted:command]"),
+        # words
+        ("credEntials=violet-tram", f"credEntials={_HIDDEN}"),
+        ("password: X1X", f"password: {_HIDDEN}"),
+        ("bearer abcdefghijklmnoX", f"bearer {_HIDDEN}"),
+        ('token="123456789012"', f'token="{_HIDDEN}"'),
+        ("a.eyJQe.01D8XWv-r9f4_", "a.eyJQe.01D8XWv-r9f4_"),
+        ("3.To521WLYQS_+L5/KQXG_Og+57Xq9", "3.[redacted:random]"),
+        # the end of a key whose beginning is cut off, its line breaks as they are and as written
+        (f"{_LINE}\\n{_LINE}\\n-----END RSA PRIVATE KEY-----", "[redacted:private-key]"),
+        (f"text here\n{_LINE}\n-----END RSA PRIVATE KEY-----", "text here\n[redacted:private-key]"),
+        # what is public leaves the words before it as they are
+        *((f"SHA{size}:{_DIGEST}", f"SHA{size}:{_DIGEST}") for size in (224, 256, 384, 512)),
+        (f"{_RANDOM} SHA256:{_DIGEST}", f"[redacted:random] SHA256:{_DIGEST}"),
     ],
 )
 def test_what_is_hidden_and_what_is_left(text: str, expected: str) -> None:
     assert redact(text) == expected
+
+
+@pytest.mark.parametrize("value", ["postgresql", "testtest", "username", "disabled", "changeme"])
+def test_a_value_of_the_environment_that_many_texts_have_is_left(value: str) -> None:
+    try:
+        configure_redaction(environ={"DB_PASSWORD": value, "OLDPWD": "/home/ada/violet"})
+        assert redact(f"{value} of /home/ada/violet") == f"{value} of /home/ada/violet"
+        configure_redaction(environ={"DB_PASSWORD": f"{value}-tram"})
+        assert value not in redact(f"{value}-tram")
+    finally:
+        configure_redaction()
+
+
+def test_the_environment_of_the_process_counts_from_the_start() -> None:
+    code = "from kl_hooks.store.redaction import redact; print(redact('the violettram'))"
+    environ = {**os.environ, "DB_PASSWORD": "violettram"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
+    assert "violettram" not in done.stdout
+
+
+def test_redacting_for_an_answer_redacts() -> None:
+    assert redact_or_omit("password: swordfish1") == f"password: {_HIDDEN}"
+
+
+def test_a_text_shows_a_secret_unless_it_is_redacted_already_or_looks_random_alone() -> None:
+    assert shows_secret("password: swordfish1")
+    assert not shows_secret(f"password: {_HIDDEN}")
+    assert shows_secret(f"password: {_HIDDEN}, token=violet-tram1")
+    assert not shows_secret(_RANDOM) and not shows_secret("nothing")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["curl", "-u", "ada:pw", "x"], ["curl", "-u", "ada:[redacted:command]", "x"]),
+        (["curl", 1, "-u", "ada:pw"], ["curl", 1, "-u", "ada:pw"]),
+        (["curl -u ada:pw"], ["curl -u ada:[redacted:command]"]),
+        (["--password", "swordfish"], ["--password", "[redacted:option]"]),
+        (["--password", "-x"], ["--password", "-x"]),
+        (["--password", "[redacted:url]"], ["--password", "[redacted:url]"]),
+        ([], []),
+    ],
+)
+def test_arguments_of_a_command_as_a_list(arguments: list[object], expected: list[object]) -> None:
+    assert redact_value(arguments) == expected
+
+
+def test_source_loses_the_secrets_of_its_literals_one_by_one() -> None:
+    source = 'password = "a b"; token = token\nkey = ["x", f(secret="violet1tram")]\n'
+    expected = source.replace("a b", _HIDDEN).replace("violet1tram", _HIDDEN)
+    assert redact(source, "python") == expected
