@@ -619,6 +619,8 @@ def _after_tool(ws: Workspace, event: Event, session: Session, folder: str) -> s
             call.agent,
             call.folder,
         )
+        if not event.was_refused:
+            _note_imports(session, call.text("command", "cmd", "script"), folder)
     else:
         code = None
         root = _top(folder)
@@ -640,6 +642,18 @@ def _after_tool(ws: Workspace, event: Event, session: Session, folder: str) -> s
         _record_exit(ws, event, found.command, code, call.result)
     text, session.pending = session.pending, ""
     return text
+
+
+def _note_imports(session: Session, line: str, folder: str) -> None:
+    """Note once for each package that a script which was run imports it from elsewhere."""
+    if "python" not in line:
+        return
+    from kl_hooks.tools.import_notes import import_notes
+
+    for package, note in import_notes(line, folder, _top(folder)):
+        if f"import:{package}" not in session.noted:
+            session.noted.append(f"import:{package}")
+            session.pending = "\n".join(filter(None, [session.pending, note]))
 
 
 def _texts_before(event: Event, folder: str) -> dict[str, str | None]:

@@ -938,3 +938,30 @@ def test_a_session_ends_whatever_its_transcript_is(shop: Checkout, tmp_path: Pat
     (tmp_path / "odd").write_bytes(b"no\x00thing\n")
     for path in ("", str(tmp_path), str(tmp_path / "none"), str(tmp_path / "odd"), "/dev/null"):
         assert notify(shop, "SessionEnd", transcript_path=path) is None
+
+
+def test_a_script_that_imports_the_package_from_elsewhere_is_noted_once(
+    shop: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "site/shop"
+    installed.mkdir(parents=True)
+    (installed / "__init__.py").write_text("raise SystemExit('nothing of it is run')\n")
+    script = tmp_path / "try.py"
+    script.write_text("from shop import order\n")
+    monkeypatch.setenv("PYTHONPATH", str(installed.parent))
+
+    def run(command: str, **more: Any) -> Any:
+        given = {"command": command}
+        return notify(shop, "PostToolUse", tool_name="Bash", tool_input=given, **more)
+
+    # where the line changes where Python imports from, nothing is certain
+    assert run(f"cd src && {sys.executable} {script}") is None
+    assert run(f"PYTHONPATH=src {sys.executable} {script}") is None
+    assert run(f"{sys.executable} -c 'import json'") is None
+    note = context(run(f"{sys.executable} {script}"))
+    assert f"imports shop from {installed / '__init__.py'}, not from this checkout" in note
+    assert f"PYTHONPATH={shop.root / 'src'}" in note
+    assert run(f"{sys.executable} {script}") is None
+    # from the checkout: nothing to note
+    monkeypatch.setenv("PYTHONPATH", str(shop.root / "src"))
+    assert run(f"{sys.executable} {script}", session_id="s2") is None
