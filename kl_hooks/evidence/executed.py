@@ -160,6 +160,68 @@ class TestSets(Mapping[str, Mapping[int, str]]):
         return _chosen(file.symbols, setup | call | teardown)
 
 
+class Behind(NamedTuple):
+    """What was executed to compute the values that a test got."""
+
+    mask: int
+    """The same as `symbols`, as bits."""
+    symbols: frozenset[int]
+    """Indexes of symbols."""
+    files: frozenset[str]
+    """The files that these symbols are in."""
+
+
+NOTHING_BEHIND: Final = Behind(0, frozenset(), frozenset())
+"""A test that got no stored value."""
+
+
+class StoredValues:
+    """What was executed for values, by the code that gets them: functions store values for later
+    calls, and what computed one may itself have got another.
+
+    A run of thousands of tests has thousands of such readers, most of which lead to each other. All
+    tests that get the same values share one object.
+    """
+
+    def __init__(self, values: Mapping[int, Iterable[int]], paths: tuple[str, ...]) -> None:
+        """`values`: reader → what was executed for the values that it gets, by indexes of symbols;
+        `paths`: the file of each symbol.
+        """
+        self._values, self._paths = values, paths
+        self._behind: dict[int, Behind] = {}
+
+    @cached_property
+    def _masks(self) -> dict[int, int]:
+        """Reader → all that was executed for its values, directly and for the values of that."""
+        from kl_hooks.graph.algorithms import components  # only a verdict asks for it
+
+        readers = {
+            reader: [index for index in executed if index in self._values]
+            for reader, executed in self._values.items()
+        }
+        masks: dict[int, int] = {}
+        for members in components([*readers], readers):
+            mask = 0
+            for reader in members:
+                for index in self._values[reader]:
+                    mask |= 1 << index
+                for inner in readers[reader]:
+                    mask |= masks.get(inner, 0)
+            masks.update(dict.fromkeys(members, mask))
+        return masks
+
+    def behind(self, executed: Iterable[int]) -> Behind:
+        """What computed the values that this code gets."""
+        mask = 0
+        for reader in self._values.keys() & set(executed):
+            mask |= self._masks[reader]
+        if mask not in self._behind:
+            symbols = frozenset(bits(mask))
+            files = frozenset(self._paths[index] for index in symbols)
+            self._behind[mask] = Behind(mask, symbols, files)
+        return self._behind[mask]
+
+
 @dataclass(frozen=True)
 class Executed:
     """What the tests of one run executed."""
@@ -229,29 +291,25 @@ class Executed:
 
         KeyError for a test that is not recorded.
         """
-        return frozenset(_bits(self.dependency_mask(nodeid)))
+        return frozenset(bits(self.dependency_mask(nodeid)))
+
+    def behind(self, nodeid: str) -> Behind:
+        """What may have computed the values that a test got. KeyError as above."""
+        return self._stored_values.behind(self.tests.indexes(nodeid))
 
     def needed(self, nodeid: str) -> list[int]:
         """What a test executed, and what may have computed the values that it got: sorted. KeyError
         as above.
         """
-        own = self.tests.indexes(nodeid)
-        if self.values.keys().isdisjoint(own):
-            return own
-        indexes, todo = set(own), list(own)
-        while todo:
-            new = self.values.get(todo.pop(), frozenset()) - indexes
-            indexes |= new
-            todo += new
-        return sorted(indexes)
+        return sorted(self.behind(nodeid).symbols.union(self.tests.indexes(nodeid)))
 
     def dependency_mask(self, nodeid: str) -> int:
         """The same as a bit mask over `symbols`."""
-        own = self.needed(nodeid)
-        mask = 0
+        own, behind = self.tests.indexes(nodeid), self.behind(nodeid)
+        mask = behind.mask
         for index in own:
             mask |= 1 << index
-        for path in {self._path_of[index] for index in own}:
+        for path in behind.files.union(self._path_of[index] for index in own):
             mask |= self._import_mask(path)
         return mask | self._start_mask(test_path(nodeid))
 
@@ -259,10 +317,19 @@ class Executed:
         """The files that `dependencies` comes from: every file reachable by imports from those that
         the test needs.
         """
-        starts = {self._path_of[index] for index in self.needed(nodeid)} | self._starts(
-            test_path(nodeid)
-        )
-        return frozenset().union(*(self._reachable(path) for path in starts))
+        own = {self._path_of[index] for index in self.tests.indexes(nodeid)}
+        starts = self.behind(nodeid).files.union(own, self._starts(test_path(nodeid)))
+        if starts not in self._closures:
+            self._closures[starts] = frozenset().union(*map(self._reachable, starts))
+        return self._closures[starts]
+
+    @cached_property
+    def _closures(self) -> dict[frozenset[str], frozenset[str]]:
+        return {}
+
+    @cached_property
+    def _stored_values(self) -> StoredValues:
+        return StoredValues(self.values, self._path_of)
 
     @cached_property
     def _path_of(self) -> tuple[str, ...]:
@@ -323,7 +390,8 @@ def test_path(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
-def _bits(mask: int) -> Iterator[int]:
+def bits(mask: int) -> Iterator[int]:
+    """The places of the bits that are set, from the lowest."""
     # from the text of the number: shifting a number of thousands of bits copies it each time
     for place, digit in enumerate(reversed(f"{mask:b}")):
         if digit == "1":
@@ -331,7 +399,7 @@ def _bits(mask: int) -> Iterator[int]:
 
 
 def _chosen(symbols: Sequence[int], mask: int) -> list[int]:
-    return [symbols[place] for place in _bits(mask)]
+    return [symbols[place] for place in bits(mask)]
 
 
 # the file

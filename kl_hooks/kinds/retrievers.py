@@ -378,7 +378,7 @@ def _features(ws: Workspace, task: Task) -> Iterator[Candidate]:
     turns = _live_records(ws, "turn")
     files = specification_files(ws.root)
     for name in named:
-        yield from _rejected_turns(ws, turns, name, task.text)
+        yield from _rejected_turns(ws, turns, name)
         if name in records:
             yield replace(
                 record_candidate(ws, records[name]), is_lasting=True, reasons=("the task names it",)
@@ -399,33 +399,11 @@ def _features(ws: Workspace, task: Task) -> Iterator[Candidate]:
             )
 
 
-_TASK: Final = re.compile(r"\b(?:TASK[-_ ]?|T[-_])0*([0-9]{1,6})\b", re.IGNORECASE)
-
-
-def _tasks_named(text: str, tasks: Sequence[str]) -> Sequence[str]:
-    """Return those of these tasks that a text names, in any spelling: `T-3` is `TASK-003`; all of
-    them where it names no task.
-    """
-    numbers = set(_TASK.findall(text))
-    named = [
-        task
-        for task in tasks
-        if ((number := _TASK.fullmatch(task)) and number[1] in numbers)
-        or (task and re.search(rf"(?<![\w-]){re.escape(task)}(?![\w-])", text, re.IGNORECASE))
-    ]
-    return named if named or numbers else tasks
-
-
-def _rejected_turns(
-    ws: Workspace, turns: Sequence[Record], feature: str, text: str
-) -> Iterator[Candidate]:
-    """For every task of the feature that the text names, or for all of them, its last turn, if that
-    was rejected.
-    """
-    tasks = sorted(
-        {turn.text("task_id") for turn in turns if turn.text("feature_id").upper() == feature}
-    )
-    for task in _tasks_named(text, tasks):
+def _rejected_turns(ws: Workspace, turns: Sequence[Record], feature: str) -> Iterator[Candidate]:
+    """For every task of the feature its last turn, if that was rejected."""
+    for task in sorted(
+        {one.text("task_id") for one in turns if one.text("feature_id").upper() == feature}
+    ):
         last = last_turns(turns, feature, task)[-1:]
         if last and is_rejected(last[0]):
             feedback = one_line(last[0].text("coach_feedback"), 160)

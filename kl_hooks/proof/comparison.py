@@ -6,7 +6,7 @@ one test of the run what it needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -20,7 +20,7 @@ from kl_hooks.code.introspection import (
     SymbolUses,
     introspection,
 )
-from kl_hooks.evidence.executed import Executed, test_path
+from kl_hooks.evidence.executed import NOTHING_BEHIND, Behind, Executed, test_path
 from kl_hooks.evidence.reads import Read
 from kl_hooks.proof.collected_names import collected_names, reported_names
 from kl_hooks.proof.facts import Difference, FileChange, RunSymbols
@@ -54,8 +54,8 @@ class Touch:
     def fits(self, test: TestFacts) -> bool:
         """Whether a test meets the condition."""
         return (
-            not test.starts.isdisjoint(self.files)
-            or not self.symbols.isdisjoint(test.own)
+            test.needs_any(self.files)
+            or test.executed_any(self.symbols)
             or not test.reads.isdisjoint(self.reads)
         )
 
@@ -526,12 +526,12 @@ class Comparison:
             if symbol.symbol in values
         }
 
-    def _reads_of(self, nodeid: str, own: Sequence[int]) -> frozenset[Read]:
-        if self.executed.reads is None:
-            return frozenset()
-        values = self._value_reads
-        stored = (values[index] for index in own if index in values) if values else ()
-        return self.executed.reads.tests.get(nodeid, frozenset()).union(*stored)
+    def read_by(self, reads: Iterable[Read]) -> Touch:
+        """Who read one of these, or got a value that was computed from one."""
+        wanted = frozenset(reads)
+        values = self._value_reads.items()
+        readers = frozenset(index for index, read in values if not wanted.isdisjoint(read))
+        return Touch(symbols=readers, reads=wanted)
 
     # one test
 
@@ -539,15 +539,17 @@ class Comparison:
         """What a test of the run needs."""
         path, tests = test_path(nodeid), self.executed.tests
         recorded = path in tests.files and nodeid in tests.files[path].masks
-        own = tuple(self.executed.needed(nodeid)) if recorded else ()
+        own = frozenset(tests.indexes(nodeid) if recorded else ())
+        behind = self.executed.behind(nodeid) if recorded else NOTHING_BEHIND
         starts = {self.symbols.paths[index] for index in own} | {path, *conftests_above(path)}
-        reads = self._reads_of(nodeid, own)
-        return TestFacts(nodeid, path, recorded, own, frozenset(starts), reads)
+        all_reads = self.executed.reads
+        reads = all_reads.tests.get(nodeid, frozenset()) if all_reads else frozenset[Read]()
+        return TestFacts(nodeid, path, recorded, own, behind, frozenset(starts), reads)
 
 
 @dataclass(frozen=True)
 class TestFacts:
-    """A test of a run."""
+    """A test of a run. What computed the values that it got is apart: thousands of tests share it."""
 
     __test__ = False  # no test class, whatever its name
 
@@ -555,16 +557,24 @@ class TestFacts:
     path: str
     recorded: bool
     """Whether the run recorded what it executed."""
-    own: Sequence[int]
-    """Indexes of the symbols that it executed, and of those that computed the values it got."""
+    own: frozenset[int]
+    """Indexes of the symbols that it executed."""
+    behind: Behind
+    """What computed the values it got."""
     starts: frozenset[str]
-    """The files of these, its own file, and the `conftest.py` files above: what it needs by
-    imports starts there.
+    """The files of what it executed, its own file, and the `conftest.py` files above: what it needs
+    by imports starts there, and at the files behind.
     """
-    reads: frozenset[Read] = frozenset()
-    """The files that it opened as data and the folders that it listed, and those that the values
-    it got were computed from.
-    """
+    reads: frozenset[Read]
+    """The files that it opened as data and the folders that it listed."""
+
+    def executed_any(self, symbols: Set[int]) -> bool:
+        """Whether it, or what computed a value it got, executed one of these (indexes)."""
+        return not (symbols.isdisjoint(self.own) and symbols.isdisjoint(self.behind.symbols))
+
+    def needs_any(self, files: Set[str]) -> bool:
+        """Whether what it needs by imports starts at one of these files."""
+        return not (files.isdisjoint(self.starts) and files.isdisjoint(self.behind.files))
 
 
 def _is_or_is_in(name: str, outer: str) -> bool:

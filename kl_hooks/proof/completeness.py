@@ -6,8 +6,10 @@ least is named.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from kl_hooks.evidence.ledger import Entry, selection_limits
 from kl_hooks.evidence.trust import environment_key, observation
@@ -21,6 +23,9 @@ from kl_hooks.proof.other_runs import OtherRun, unsettled
 from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.reported_tests import Reported
 from kl_hooks.proof.run_rules import JudgedRun
+
+_INNER: Final = re.compile(r"(?=::|\[)")
+"""Where the name of a class, function or parameter follows in a node ID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +97,8 @@ class Completeness:
 
     def without(self, unsettled_tests: Sequence[Missing]) -> Completeness:
         """The same, where these tests must run before anything is complete."""
-        names = [test.name for test in unsettled_tests]
-        others = (test for test in self.missing if not _is_named(test.name, names))
+        named = _names_above([test.name for test in unsettled_tests])
+        others = (test for test in self.missing if test.name not in named)
         missing = (*unsettled_tests, *others)
         return Completeness(
             missing=missing,
@@ -126,9 +131,10 @@ def _missing(
     must_run = tuple(Missing(name, verdict.reason) for name, verdict in sorted(stale.items()))
     reported.unchanged += [other.whole for other in transferred]
     assessment = expected.assess(reported.close())
+    named = _names_above(stale)
     missing = (
         *must_run,
-        *(test for test in assessment.missing if not _is_named(test.name, stale)),
+        *(test for test in assessment.missing if test.name not in named),
     )
     for position, run in enumerate(earlier):
         lost = _lost_since(expected, reported, runs, run, is_newest=not position)
@@ -145,11 +151,13 @@ def _is_selection_of_others(expected: Expected, reported: Reported) -> bool:
     return not reported.everything and not expected.files.keys() & reported.tests.keys()
 
 
-def _is_named(name: str, stale: Iterable[str]) -> bool:
-    """Whether a test, or one of a file, is among the stale ones: then it is named already, with the
-    better reason.
+def _names_above(tests: Iterable[str]) -> set[str]:
+    """These tests, and what they are tests of: `a.py::T::test_x[1]` is one of `a.py`, `a.py::T` and
+    `a.py::T::test_x`. With a test that must run again these are named already, with the better
+    reason.
     """
-    return any(test == name or test.startswith((f"{name}::", f"{name}[")) for test in stale)
+    ends = ((test, place.start()) for test in tests for place in _INNER.finditer(test))
+    return {*tests, *(test[:end] for test, end in ends)}
 
 
 def _lost_since(

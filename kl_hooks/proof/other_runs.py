@@ -120,8 +120,8 @@ class OtherRun:
             verdicts={**self.verdicts, **stale},
         )
 
-    @property
-    def stale(self) -> dict[str, Verdict]:
+    @cached_property
+    def stale(self) -> Mapping[str, Verdict]:
         """Those that are not valid."""
         return {name: verdict for name, verdict in self.verdicts.items() if verdict.state != VALID}
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reads import VARIABLES, Read
-from kl_hooks.proof.comparison import CONFTEST, Comparison, TestFacts, Touch
+from kl_hooks.proof.comparison import CONFTEST, Comparison, TestFacts
 from kl_hooks.proof.effect import ChangeRule, Effect, TestRule, needs
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE, Difference, FileChange, RunFacts, Verdict
 
@@ -201,7 +201,7 @@ def _effects(comparison: Comparison, reads: Sequence[Read], reason: str) -> Iter
     """For the tests that read one of these, and those that need a file whose import did."""
     if not reads:
         return
-    yield Effect(reason, (Touch(reads=frozenset(reads)),))
+    yield Effect(reason, (comparison.read_by(reads),))
     for path in comparison.readers(reads):
         yield Effect(reason, needs(comparison.users(path) if path else None))
 

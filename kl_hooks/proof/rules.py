@@ -687,12 +687,12 @@ def executed_symbol_changed(
     comparison: Comparison, effects: Sequence[Effect], test: TestFacts
 ) -> Verdict | None:
     """Something that the test executed, or that computed a value it got, differs."""
-    changed = {index for index in test.own if index in comparison.changed}
+    ran = comparison.changed.keys() & test.own
+    changed = ran or comparison.changed.keys() & test.behind.symbols
     if not changed:
         return None
     executed = comparison.executed
-    ran = changed.intersection(executed.tests.indexes(test.nodeid))
-    names = tuple(sorted(executed.symbols[index].symbol for index in ran or changed))
+    names = tuple(sorted(executed.symbols[index].symbol for index in changed))
     stored = "" if ran else ", which computed a value that other tests get"
     return Verdict(STALE, changed_words(names, comparison.changed, executed) + stored, names)
 
@@ -758,7 +758,7 @@ def needs_unknown_file(
 ) -> Verdict | None:
     """The test needs a changed file whose symbols could not be named."""
     for path, why in comparison.executed.unknown.items():
-        if path in comparison.changes and test.starts & comparison.needing([path]):
+        if path in comparison.changes and test.needs_any(comparison.needing([path])):
             return Verdict(NOT_ASSESSED, f"{path} is not known ({why})")
     return None
 

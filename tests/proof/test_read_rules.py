@@ -199,6 +199,18 @@ def test_a_value_rests_on_the_file_that_it_was_computed_from() -> None:
     assert invalid(run_of(reads), {"data/a.json": (OLD, NEW)}) == {A, B}
 
 
+def test_a_value_rests_on_what_the_code_that_computed_it_read() -> None:
+    """Test A got a value that `load` computed: of a file, and in a module whose import read one."""
+    position = {symbol: at for at, symbol in enumerate(sorted(PLACES))}
+    reads = Reads(
+        values={LOAD: frozenset({Read("data/load.json")})},
+        modules={"app.py": frozenset({Read("app.toml")})},
+    )
+    run = run_of(reads, values={position[TEST_A]: frozenset({position[LOAD]})})
+    assert invalid(run, {"data/load.json": (OLD, NEW)}) == {A}
+    assert invalid(run, {"app.toml": (OLD, NEW)}) == {A, C}, "and C, which imports the module"
+
+
 def test_a_test_that_starts_a_process_may_have_read_anything_but_documentation() -> None:
     run = run_of(READS, incomplete={C: "it started another process (git)"})
     assert invalid(run, {"data/b.txt": (OLD, NEW)}) == {C}
