@@ -22,21 +22,26 @@ def mine_session(ws: Workspace, event: Event, session: Session) -> None:
     `kl memory configure --auto-extract no` forbids it.
 
     Statements, commands that failed and what made them pass become candidates, which a person
-    reviews; what files and commands showed becomes findings. A transcript that can't be read, and a
-    store that can't be written, leave nothing: an agent that ends must not wait for either.
+    reviews; what files and commands showed becomes findings. A transcript that can't be read, or
+    that the policy hides from the agent, and a store that can't be written, leave nothing: an agent
+    that ends must not wait for either.
     """
     if not event.transcript or not ws.settings.memory_auto_extract:
         return
+    from kl_hooks.context.access import access
     from kl_hooks.errors import KlError
     from kl_hooks.evidence.sources.transcript import read_transcript
     from kl_hooks.kinds.finding import Call, record_findings
     from kl_hooks.kinds.memory.add import store_patterns
     from kl_hooks.kinds.memory.miners import transcript_patterns
+    from kl_hooks.operations.file_access import require_shown_files
 
     with suppress(KlError, OSError):
         path = Path(event.transcript).expanduser()
         if not path.is_file() or path.stat().st_size == session.mined_bytes:
             return
+        with access(ws, f"hook {event.name}", f"agent:{event.agent.actor}") as rules:
+            require_shown_files(ws, rules, [path])
         transcript = read_transcript(path)
         # the whole transcript: what failed in one turn may pass in a later one, and a memory counts
         # a session once

@@ -934,6 +934,21 @@ def test_what_a_session_learned_is_mined_when_it_ends(
     assert shop.kl("finding", "list", "--format", "json").stdout == before
 
 
+def test_a_transcript_that_the_policy_hides_from_the_agent_is_not_mined(shop: Checkout) -> None:
+    (shop.root / "hr").mkdir()
+    path = _transcript(shop.root / "hr/session.jsonl", shop.root)
+    shop.write(
+        ".kl/policy.yaml",
+        "version: 1\nrules:\n  - {name: hr, deny: {paths: ['hr/**'], actors: [agent]}}\n",
+    )
+    notify(shop, "SessionEnd", transcript_path=str(path))
+    assert "sphinx" not in shop.kl("memory", "list", "--all").stdout
+    assert ORDER not in shop.kl("finding", "list").stdout
+    (shop.root / ".kl/policy.yaml").unlink()
+    notify(shop, "SessionEnd", transcript_path=str(path))
+    assert "sphinx" in shop.kl("memory", "list", "--all").stdout
+
+
 def test_a_session_ends_whatever_its_transcript_is(shop: Checkout, tmp_path: Path) -> None:
     (tmp_path / "odd").write_bytes(b"no\x00thing\n")
     for path in ("", str(tmp_path), str(tmp_path / "none"), str(tmp_path / "odd"), "/dev/null"):
