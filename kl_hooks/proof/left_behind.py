@@ -52,8 +52,14 @@ class SpoiledResults:
         stale: dict[str, dict[str, Verdict]] = {}
         writers: dict[str, set[_Left]] = {}
         for place, run in enumerate(ordered):
-            for left in _new_left(ordered, left_by_run, place):
-                for name in _users(run, left):
+            new = _new_left(ordered, left_by_run, place)
+            if not new or run.executed is None:
+                continue
+            comparison = Comparison(run.executed, run.changes)
+            valid = [name for name, verdict in run.verdicts.items() if verdict.state == VALID]
+            tests = [comparison.test(name) for name in valid]
+            for left in new:
+                for name in _users(comparison, tests, left):
                     stale.setdefault(run.original.id, {})[name] = Verdict(STALE, left.reason())
                     writers.setdefault(name, set()).add(left)
         for name in writers:
@@ -109,22 +115,17 @@ def _tree(entry: Entry) -> str | None:
     return entry.receipt.tree_all or entry.receipt.tree
 
 
-def _users(run: OtherRun, left: _Left) -> Iterator[str]:
-    """The tests with a valid result that execute code which names what was left changed."""
-    if run.executed is None:
-        return
-    comparison = Comparison(run.executed, run.changes)
+def _users(comparison: Comparison, tests: Sequence[TestFacts], left: _Left) -> Iterator[str]:
+    """The tests that execute code which names what was left changed."""
     names = _ENVIRONMENT if left.name in _ENVIRONMENT else (left.name,)
     touch = Touch()
     for name in names:
         touch |= comparison.users_of_name(name, left.path)
-    for name, verdict in run.verdicts.items():
-        if name == left.test or verdict.state != VALID:
-            continue
-        test = comparison.test(name)
-        is_for_all = (left.path, left.name) == ("", _WORKING_FOLDER)
-        if is_for_all or (touch.fits(test) and _may_have(comparison, test, left.path)):
-            yield name
+    is_for_all = (left.path, left.name) == ("", _WORKING_FOLDER)
+    for test in tests:
+        is_user = touch.fits(test) and _may_have(comparison, test, left.path)
+        if test.nodeid != left.test and (is_for_all or is_user):
+            yield test.nodeid
 
 
 def _may_have(comparison: Comparison, test: TestFacts, path: str) -> bool:
