@@ -7,6 +7,7 @@ reads the facts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,10 +21,11 @@ from kl_hooks.evidence.trust import why_not_hard
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.symbol import split_id
-from kl_hooks.model.text import name_list
+from kl_hooks.model.text import counted, name_list
 from kl_hooks.proof.configured_selection import OMITTED_FILES
 from kl_hooks.proof.content_proof import Proof, prove
 from kl_hooks.proof.content_runs import NAMED, ContentFacts, by_configuration, first_of
+from kl_hooks.proof.expected_tests import Missing
 from kl_hooks.proof.other_runs import OtherRun
 from kl_hooks.proof.proven_tests import ProvenTests
 from kl_hooks.proof.read_rules import unrecorded_reads
@@ -107,7 +109,16 @@ def decide(facts: GateFacts) -> Proof:
         *_unrecorded_reads(proof, used_runs, filter(None, map(facts.executed, own_entries))),
     )
     not_compared = (*_untrusted(facts.untrusted), *_not_valid([*facts.own_runs, *runs]))
-    return replace(proof, notes=notes, not_compared=not_compared, tests=ProvenTests.of(all_facts))
+    reasons = proof.reasons
+    if proof.tier < Tier.INFERRED and not proof.failed:
+        reasons = (*_outdated(facts.own_runs, proof.missing), *reasons)
+    return replace(
+        proof,
+        reasons=reasons,
+        notes=notes,
+        not_compared=not_compared,
+        tests=ProvenTests.of(all_facts),
+    )
 
 
 def not_assessed(gaps: tuple[str, ...]) -> Proof:
@@ -313,6 +324,22 @@ def _not_valid(runs: Iterable[OtherRun]) -> Iterator[str]:
     for run in runs:
         if run.why_not and not run.is_compared:
             yield f"run {run.entry.receipt.run[:8]}: {run.why_not}"
+
+
+def _outdated(own_runs: Iterable[OtherRun], missing: Sequence[Missing]) -> Iterator[str]:
+    """Runs of the very content of which no result is valid any more, and what is otherwise now, unless
+    it is the reason of what is missing: that is of the environment that misses least.
+    """
+    named = {test.reason for test in missing}
+    for run in own_runs:
+        reasons = Counter(verdict.reason for verdict in run.stale.values())
+        if run.valid or not run.is_compared:
+            continue
+        (reason, number), *others = reasons.most_common()
+        if reason not in named:
+            more = f", and {counted(len(others), 'other reason')}" if others else ""
+            results = counted(number, "result")
+            yield f"run {run.entry.receipt.run[:8]}: {results} must run again: {reason}{more}"
 
 
 def _untrusted(entries: Iterable[Entry]) -> Iterator[str]:

@@ -275,6 +275,25 @@ def test_results_that_rest_on_what_was_installed_otherwise_are_taken_out() -> No
     assert (proof.state, proof.tests.proven, proof.tests.transferred) == ("transferred", 3, 1)
 
 
+def test_a_whole_run_that_holds_no_more_is_named_beside_a_part_of_another_environment() -> None:
+    whole = made("a1", *A, *B)
+    part = made("b2", A[0], selection=PART, environment=OLDER)
+    because = Verdict(STALE, "the variable APP_MODE is set now, which the test looked for")
+    states = dict.fromkeys((*A, *B), because) | {B[1]: Verdict(STALE, "leafdep 1.0 → 2.0")}
+    (outdated,) = other_run(whole, states, is_own=True).values()
+    content = for_environment(content_of(part, whole), [outdated])
+    proof = decide(GateFacts(content, [outdated]))
+    assert proof.tier is Tier.GUESSED
+    assert proof.reasons[0] == (
+        f"run {whole.receipt.run[:8]}: 3 results must run again: {because.reason}, and 1 other"
+        " reason"
+    )
+    # where it is the reason of what is missing, it is named there
+    alone = decide(GateFacts(for_environment(content_of(whole), [outdated]), [outdated]))
+    assert {test.reason for test in alone.missing} == {because.reason, "leafdep 1.0 → 2.0"}
+    assert not any("results must run again" in reason for reason in alone.reasons)
+
+
 def test_why_environments_were_not_compared_is_one_note_for_each_cause() -> None:
     def own(name: str, tests: Sequence[str], cause: str, **changes: Any) -> tuple[Entry, OtherRun]:
         entry = made(name, *tests, **changes)
