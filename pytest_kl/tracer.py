@@ -863,7 +863,9 @@ class Tracer:
 
     def _mark(self, why: str) -> None:
         if self._getpid() == self._pid:
-            self._has_started_processes = True
+            # what pytest, its plugins and kl itself start belongs to no test
+            if self._stack and not self._has_started_processes:
+                self._has_started_processes, self._running = True, _running_children()
             for context in self._stack:
                 context.why = context.why or why
 

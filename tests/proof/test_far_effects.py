@@ -103,3 +103,27 @@ def test_a_far_effect_makes_the_test_stale(
     done = run_in_process(["proof", "impacted"], folder, environment({}))
     assert f"::{test}" in done.stdout, done.stdout
     assert run_pytest(folder, "-p", "no:kl", "-p", "no:randomly").returncode != 0
+
+
+LISTINGS = """
+import sys
+count = [0]
+def hook(event, args):
+    if event == "os.listdir" and str(args[0]).startswith("/proc/self/task"):
+        count[0] += 1
+sys.addaudithook(hook)
+def pytest_unconfigure():
+    sys.__stdout__.write(f"asked for children {count[0]} times\\n")
+"""
+STARTS = "import subprocess, sys\ndef test_{}(): subprocess.run([sys.executable, '-c', ''])\n"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="CPython 3.11 has no sys.monitoring")
+def test_where_no_test_starts_a_process_nobody_looks_for_processes(tmp_path: Path) -> None:
+    many = "import pytest\n@pytest.mark.parametrize('n', range(9))\ndef test_n(n): pass\n"
+    folder = repository(tmp_path / "program", {"conftest.py": LISTINGS, "test_a.py": many})
+    assert "asked for children 0 times" in run_pytest(folder).stdout
+    (folder / "test_b.py").write_text(STARTS.format("b") + "def test_later(): pass\n")
+    later = run_pytest(folder).stdout
+    assert "asked for children" in later
+    assert "asked for children 0 times" not in later
