@@ -25,9 +25,12 @@ _OTHER_ENVIRONMENT: Final = re.compile(
 _IMPORT: Final = re.compile(r"^[ \t>.]*(?:import|from)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 _LONGEST_SCRIPT: Final = 500_000
 _SECONDS: Final = 5
+# the folder in which it is run is not searched for what this needs itself
 _FIND: Final = """\
-import importlib.util, sys
-sys.path[0] = sys.argv[1]
+import sys
+sys.path[:] = filter(None, sys.path)
+import importlib.util
+sys.path.insert(0, sys.argv[1])
 spec = importlib.util.find_spec(sys.argv[2])
 print(spec.origin if spec and spec.origin else "")
 """

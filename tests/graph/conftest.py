@@ -16,6 +16,6 @@ from kl_hooks.store.store import migrate
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
     database = open_sqlite(tmp_path / "graph.db", write=True)
-    migrate(database, [kl_schema()], tmp_path / "graph.db", None)
+    migrate(database, kl_schema(), tmp_path / "graph.db", None)
     yield database
     database.close()

@@ -22,7 +22,7 @@ from kl_hooks.store.store import migrate
 def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     path = tmp_path_factory.mktemp("graph") / "graph.db"
     database = open_sqlite(path, write=True)
-    migrate(database, [kl_schema()], path, None)
+    migrate(database, kl_schema(), path, None)
     yield database
     database.close()
 

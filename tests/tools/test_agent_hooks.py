@@ -963,6 +963,8 @@ def test_a_script_that_imports_the_package_from_elsewhere_is_noted_once(
     (installed / "__init__.py").write_text("raise SystemExit('nothing of it is run')\n")
     script = tmp_path / "try.py"
     script.write_text("from shop import order\n")
+    # in the folder in which it is run: what looks for the package needs the library's
+    shop.write("importlib/__init__.py", "raise SystemExit('nor of this')\n")
     monkeypatch.setenv("PYTHONPATH", str(installed.parent))
 
     def run(command: str, **more: Any) -> Any:
