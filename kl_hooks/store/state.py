@@ -184,8 +184,9 @@ def _make_spool_key(state: State) -> None:
     path = state.directory / _KEY
     if os.path.lexists(path):
         return
-    # written whole under another name: a process that is faster, or a kill, leaves no half of it
-    hidden = state.directory / f".{_KEY}.{os.getpid()}"
+    # written whole under a name that nobody else has, another thread neither: whoever is faster,
+    # and a kill, leave no half of it
+    hidden = state.directory / f".{_KEY}.{os.urandom(8).hex()}"
     try:
         with open(os.open(hidden, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:  # noqa: PTH123
             file.write(os.urandom(_KEY_BYTES))

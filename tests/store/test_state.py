@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.store.state import State, locate_state, prepare_state, spool_directories
+from kl_hooks.store.state import State, locate_state, prepare_state, spool_directories, spool_key
 
 REPO = Path(__file__).parents[2]
 
@@ -167,6 +167,26 @@ def test_many_at_once_make_one(tmp_path: Path) -> None:
         assert faults == []
         assert _tree(state.directory) == {"README", ".gitignore", "spool", "spool.key", "graph"}
         assert list(state.directory.parent.iterdir()) == [state.directory]
+
+
+def test_threads_that_make_the_key_at_once_leave_one(tmp_path: Path) -> None:
+    for attempt in range(100):
+        state = _git(tmp_path / str(attempt))
+        prepare_state(state)
+        (state.directory / "spool.key").unlink()
+        barrier = threading.Barrier(4)
+
+        def make(state: State = state, barrier: threading.Barrier = barrier) -> None:
+            barrier.wait()
+            prepare_state(state)
+
+        threads = [threading.Thread(target=make) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(spool_key(state)) == 32
+        assert _tree(state.directory) == {"README", ".gitignore", "spool", "spool.key", "graph"}
 
 
 def test_a_spool_that_was_first_gets_its_explanation_later(tmp_path: Path) -> None:
