@@ -561,7 +561,7 @@ class TestFacts:
     """Indexes of the symbols that it executed."""
     behind: Behind
     """What computed the values it got."""
-    starts: frozenset[str]
+    own_starts: frozenset[str]
     """The files of what it executed, its own file, and the `conftest.py` files above: what it needs
     by imports starts there, and at the files behind.
     """
@@ -574,7 +574,7 @@ class TestFacts:
 
     def needs_any(self, files: Set[str]) -> bool:
         """Whether what it needs by imports starts at one of these files."""
-        return not (files.isdisjoint(self.starts) and files.isdisjoint(self.behind.files))
+        return not (files.isdisjoint(self.own_starts) and files.isdisjoint(self.behind.files))
 
 
 def _is_or_is_in(name: str, outer: str) -> bool:

@@ -130,4 +130,4 @@ def _users(comparison: Comparison, tests: Sequence[TestFacts], left: _Left) -> I
 
 def _may_have(comparison: Comparison, test: TestFacts, path: str) -> bool:
     """Whether a test needs a file; all have what the library has."""
-    return not path or bool(test.starts & comparison.needing([path]))
+    return not path or test.needs_any(comparison.needing([path]))

@@ -168,11 +168,19 @@ def _namespace_effects(comparison: Comparison, folder: str, reason: str) -> Iter
             for path, module in modules.items()
             if module.startswith(f"{name}.")
             and not path.startswith(f"{folder}/")
-            and f"{path.partition(f'{name}/')[0]}{name}/{_INIT}" not in modules
+            and f"{_package_folder(path, module)}/{_INIT}" not in modules
         ]
         if others and not comparison.difference.is_lasting(folder):
             yield Effect(reason, (Touch(files=comparison.needing(others)),))
         folder = folder.rpartition("/")[0]
+
+
+def _package_folder(path: str, module: str) -> str:
+    """The folder of the outermost package that a module is in."""
+    folders = path.split("/")[:-1]
+    # `pkg.a` is `pkg/a.py`, or `pkg/a/__init__.py`
+    inner = module.partition("@")[0].count(".") - (not path.endswith(f"/{_INIT}"))
+    return "/".join(folders[: len(folders) - inner])
 
 
 def _uses_of_word(comparison: Comparison, word: str, reason: str) -> Iterator[Effect]:

@@ -81,6 +81,16 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
         {"space/two.py": "X = 1\n"},
         "test_p",
     ),
+    "the same in a folder whose name ends so": (
+        {"myspace/__init__.py": "X = 1\n", "myspace/src/space/deep/one.py": ""}
+        | {
+            "conftest.py": "import sys, myspace\nsys.path.insert(0, 'myspace/src')\n",
+            "test_a.py": "import space.deep.one\n"
+            "def test_p(): assert len([*space.__path__]) == 1\n",
+        },
+        {"space/two.py": "X = 1\n"},
+        "test_p",
+    ),
 }
 
 pytestmark = pytest.mark.skipif(

@@ -118,3 +118,26 @@ def test_parts_of_one_suite_spoil_nothing_of_each_other(tmp_path: Path) -> None:
     commit(folder, {"app.py": f"{APP}def later(): return 1\n"})
     assert verify(folder) == 0
     assert impacted(folder) == set()
+
+
+def test_a_value_that_other_code_computed_may_be_spoiled(tmp_path: Path) -> None:
+    """The test that gets the value needs no file that has what was left changed."""
+    registry = "import functools\nMAKERS = []\n@functools.cache\ndef value(): return MAKERS[0]()\n"
+    app = "import registry\nLIMIT = 3\ndef limit(): return LIMIT\nregistry.MAKERS.append(limit)\n"
+    computing = "import app, registry\ndef test_computes(): registry.value()\n"
+    getting = "import registry\ndef test_gets(): assert registry.value() == 3\n"
+    folder = repository(
+        tmp_path / "program",
+        {"registry.py": registry, "app.py": app, "test_k.py": computing, "test_m.py": getting},
+    )
+    assert record(folder) == 0
+    commit(folder, {"test_a.py": "import app\ndef test_first(): app.LIMIT = 4\n"})
+    assert record(folder, "--kl-impacted") == 0
+    assert verify(folder) == 1
+    assert impacted(folder) == {
+        "test_a.py::test_first",
+        "test_k.py::test_computes",
+        "test_m.py::test_gets",
+    }
+    assert record(folder, "--kl-impacted") == 1
+    assert verify(folder) == 1
