@@ -386,8 +386,8 @@ def path_from_top(path: str, top: Path) -> str:
     for here in (Path(os.path.abspath(path)), Path(path).resolve()):  # noqa: PTH100
         for base in (top, top.resolve()):
             if here.is_relative_to(base):
-                found = here.relative_to(base).as_posix()
-                if found == ".":
+                path_in_top = here.relative_to(base).as_posix()
+                if path_in_top == ".":
                     return ""
-                return found
+                return path_in_top
     raise UsageProblem("is not in this repository.", place=path, hint=f"The repository is {top}.")

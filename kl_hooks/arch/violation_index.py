@@ -61,14 +61,15 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
             *_titled(verdict.accepted, " (accepted in baseline)"),
         ]
         now_known = {
-            _key(make_id(KIND, one.id), one.path, one.line, title) for one, title in wanted
+            _key(make_id(KIND, violation.id), violation.path, violation.line, title)
+            for violation, title in wanted
         }
         if indexed.keys() == now_known and is_linked:
             return ""
         from kl_hooks.graph import links  # most checks end before: they found what is there
 
         now = receipt() if wanted else ""
-        documents = [_document(one, title, indexed, now) for one, title in wanted]
+        documents = [_document(violation, title, indexed, now) for violation, title in wanted]
         with ws.store.writing("graph", "kl arch check") as db, db.transaction():
             replace(db, OWNER, documents)
             links.replace_many(db, {OWNER: [link for one, _ in wanted for link in _links(one)]})

@@ -1,7 +1,7 @@
 """Languages of source files, and how many files of each no scanner reads.
 
-Where a question about the graph finds nothing, the reason may be that nobody read the file: such
-files are counted by language, so that no answer looks complete that is not.
+A question about the graph may find nothing because no scanner reads the file. Such files are
+counted by language, so that no answer looks complete that is not.
 """
 
 from __future__ import annotations

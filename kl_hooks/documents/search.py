@@ -324,39 +324,12 @@ def _search(
         mode = "keyword" if wanted == ("code",) else "hybrid"
     near, mode = _near_in_meaning(ws, query, mode, looked, allowed, may, options, notes)
     words = significant_words(query)
-    matches: list[_Match] = []
-    lone = frozenset[str]()
-    took_part = [
-        *(["words"] if mode != "vector" else []),
-        *(["meaning"] if mode in ("vector", "hybrid") or near else []),
-    ]
-    counts, groups = dict.fromkeys(looked, 0), list[CommunitySummary]()
+    asked = _Asked(query, words, mode, looked, wanted, allowed, may, options)
     with _graph(ws, notes, scan) as db:
-        if mode != "vector" and db is not None:
-            with db.snapshot():  # the index may be merged meanwhile, see `index.search`
-                matches, counts = _keyword(ws, db, words, allowed, looked, may)
-            lone = frozenset(
-                _key(match.what)
-                for match in _with_lone_compounds(matches, query)[:_FIRST]
-                if match.is_lone
-            )
-        if mode != "keyword":
-            matches = _joined(ws, query, matches, near, mode, options, notes)
-            matches = _with_lone_first(matches, lone)  # what is linked with them counts, too
-            if mode in ("graph", "hybrid") and db is not None:
-                took_part.append("links")
-                scope = Scope(ws, allowed, may)
-                if mode == "graph":
-                    matches, groups = _linked(db, scope, wanted, matches, options)
-                else:
-                    matches = _lifted_by_links(db, scope, matches, options)
-            counts = {
-                kind: sum(_kind_of(match.what) == kind for match in matches) for kind in wanted
-            }
-    terms = set(search_terms(words))
-    if options.rerank:
-        matches = _reranked(matches, terms)
-    matches, copies = _one_each_text(_with_lone_first(matches, lone))
+        ranking = _rank(ws, db, asked, near, notes)
+    terms, counts, groups = set(search_terms(words)), ranking.counts, ranking.groups
+    matches = _reranked(ranking.matches, terms) if options.rerank else ranking.matches
+    matches, copies = _one_each_text(_with_lone_first(matches, ranking.lone))
     if copies:
         counts["document"] -= sum(map(len, copies.values()))
     results = _results(ws, matches[: min(top_k, MOST)], terms, copies, stale=options.freshness)
@@ -369,13 +342,79 @@ def _search(
     return SearchAnswer(
         query,
         mode,
-        tuple(took_part),
+        ranking.took_part,
         tuple(results),
         sum(counts.values()),
         counts,
         tuple(notes),
         tuple(groups),
     )
+
+
+class _Asked(NamedTuple):
+    """A search, checked."""
+
+    query: str
+    words: Sequence[str]
+    """The significant ones."""
+    mode: str
+    looked: Collection[str]
+    """Kinds that are ranked, …"""
+    wanted: Collection[str]
+    """… and those of them that are shown."""
+    allowed: Mapping[str, str]
+    """The documents that may be shown."""
+    may: Visibility | None
+    options: Options
+
+
+class _Ranking(NamedTuple):
+    """All that was found, the best first."""
+
+    matches: list[_Match]
+    lone: frozenset[str]
+    """Keys of matches that alone have a rare word of the query."""
+    counts: dict[str, int]
+    """Kind → number of matches."""
+    groups: list[CommunitySummary]
+    took_part: tuple[str, ...]
+    """What ranked: `words`, `meaning`, `links`."""
+
+
+def _rank(
+    ws: Workspace,
+    db: Database | None,
+    asked: _Asked,
+    near: Sequence[tuple[Chunk | Record, float]],
+    notes: list[str],
+) -> _Ranking:
+    """What fits by words, by meaning, and by links. `near`: the nearest in meaning."""
+    mode, options = asked.mode, asked.options
+    matches: list[_Match] = []
+    lone = frozenset[str]()
+    counts, groups = dict.fromkeys(asked.looked, 0), list[CommunitySummary]()
+    took_part = ["words"] if mode != "vector" else []
+    if mode in ("vector", "hybrid") or near:
+        took_part.append("meaning")
+    if mode != "vector" and db is not None:
+        with db.snapshot():  # the index may be merged meanwhile, see `index.search`
+            matches, counts = _keyword(ws, db, asked)
+        marked = _with_lone_compounds(matches, asked.query)[:_FIRST]
+        lone = frozenset(_key(match.what) for match in marked if match.is_lone)
+    if mode != "keyword":
+        matches = _joined(ws, asked.query, matches, near, mode, options, notes)
+        matches = _with_lone_first(matches, lone)  # what is linked with them counts, too
+        if mode in ("graph", "hybrid") and db is not None:
+            took_part.append("links")
+            scope = Scope(ws, asked.allowed, asked.may)
+            if mode == "graph":
+                matches, groups = _linked(db, scope, asked.wanted, matches, options)
+            else:
+                matches = _lifted_by_links(db, scope, matches, options)
+        counts = {
+            kind: sum(_kind_of(match.what) == kind for match in matches) for kind in asked.wanted
+        }
+    return _Ranking(matches, lone, counts, groups, tuple(took_part))
 
 
 def _near_in_meaning(
@@ -788,14 +827,7 @@ class _Match(NamedTuple):
     """Whether it alone has a rare word of the query."""
 
 
-def _keyword(
-    ws: Workspace,
-    db: Database,
-    words: Sequence[str],
-    allowed: Collection[str],
-    wanted: Collection[str],
-    may: Visibility | None,
-) -> tuple[list[_Match], dict[str, int]]:
+def _keyword(ws: Workspace, db: Database, asked: _Asked) -> tuple[list[_Match], dict[str, int]]:
     """The best matches of every kind by words, and how many there are of each."""
     segments = Segments(db)
     corpora = {
@@ -803,45 +835,29 @@ def _keyword(
         for number in (SOURCE, OTHER, KNOWLEDGE, CHUNKS)
     }
     kind_of = {SOURCE: "code", OTHER: "code", KNOWLEDGE: "record", CHUNKS: "document"}
-    unasked = [place for place, corpus in enumerate(corpora) if kind_of[corpus] not in wanted]
+    unasked = [place for place, corpus in enumerate(corpora) if kind_of[corpus] not in asked.looked]
     # every test is about testing: counted with them, `test` would be too common a word to look for
     # in the docs
-    scores = index.score(list(corpora.values()), words, (OTHER,), unasked)
+    scores = index.score(list(corpora.values()), asked.words, (OTHER,), unasked)
     fits = dict(zip(corpora, scores.fits, strict=True))
-    lone = dict(zip(corpora, scores.lone, strict=True))
     scored: list[tuple[float, Any]] = []
     lone_chunks = set[int]()
-    counts = dict.fromkeys(wanted, 0)
-    if "document" in wanted:
-        ranked, counts["document"] = ranked_chunks(
-            db, corpora[CHUNKS], fits[CHUNKS], allowed, _LOOKED_AT
-        )
-        score_of = dict(ranked)
-        scored += [
-            (
-                score_of[chunk.id] * (_CHANGES if CHANGELOG.search(chunk.document) else 1),
-                chunk,
-            )
-            for chunk in load_chunks(ws, list(score_of))
-        ]
+    counts = dict.fromkeys(asked.looked, 0)
+    if "document" in asked.looked:
+        chunks, counts["document"] = _documents(ws, db, corpora[CHUNKS], fits[CHUNKS], asked)
+        scored += chunks
         if corpora[CHUNKS].totals.docs >= _RARE:
-            fits_of_lone = {doc: fits[CHUNKS][doc] for doc in lone[CHUNKS] & fits[CHUNKS].keys()}
-            ranked, _ = ranked_chunks(db, corpora[CHUNKS], fits_of_lone, allowed, _FIRST)
+            lone = dict(zip(corpora, scores.lone, strict=True))[CHUNKS] & fits[CHUNKS].keys()
+            fits_of_lone = {document: fits[CHUNKS][document] for document in lone}
+            ranked, _ = ranked_chunks(db, corpora[CHUNKS], fits_of_lone, asked.allowed, _FIRST)
             lone_chunks = {number for number, _ in ranked}
-    if "record" in wanted:
-        hits = index.hits_of(
-            db,
-            corpora[KNOWLEDGE],
-            fits[KNOWLEDGE],
-            [kind for kind in ws.kinds if kind != "document"],
-        )
-        live, _ = filter_live(ws, get_records(ws, [hit.id for hit in hits]), RecordFilter())
-        shown = {record.id: record for record in live if may is None or may.shows(record)}
-        counts["record"] = len(shown)
-        scored += [(hit.rank / 1_000_000, shown[hit.id]) for hit in hits if hit.id in shown]
-    if "code" in wanted:
+    if "record" in asked.looked:
+        records = _records(ws, db, corpora[KNOWLEDGE], fits[KNOWLEDGE], asked.may)
+        counts["record"] = len(records)
+        scored += records
+    if "code" in asked.looked:
         symbols, counts["code"] = _code(
-            db, [corpora[SOURCE], corpora[OTHER]], {**fits[SOURCE], **fits[OTHER]}, may
+            db, [corpora[SOURCE], corpora[OTHER]], {**fits[SOURCE], **fits[OTHER]}, asked.may
         )
         scored += symbols
     # equal scores: documents, records, code, each in its own order; sorted() is stable
@@ -852,6 +868,33 @@ def _keyword(
         parts = {"words": share, "bm25": score}
         matches.append(_Match(share, what, parts, share < _WEAK_SHARE and not is_lone, is_lone))
     return matches, counts
+
+
+def _documents(
+    ws: Workspace, db: Database, corpus: StoredPostings, fits: Mapping[int, int], asked: _Asked
+) -> tuple[list[tuple[float, Chunk]], int]:
+    """The best passages with their scores, and how many passages there are."""
+    ranked, number = ranked_chunks(db, corpus, fits, asked.allowed, _LOOKED_AT)
+    score_of = dict(ranked)
+    chunks = [
+        (score_of[chunk.id] * (_CHANGES if CHANGELOG.search(chunk.document) else 1), chunk)
+        for chunk in load_chunks(ws, list(score_of))
+    ]
+    return chunks, number
+
+
+def _records(
+    ws: Workspace,
+    db: Database,
+    corpus: StoredPostings,
+    fits: Mapping[int, int],
+    may: Visibility | None,
+) -> list[tuple[float, Record]]:
+    """The records that fit and may be shown, with their scores."""
+    hits = index.hits_of(db, corpus, fits, [kind for kind in ws.kinds if kind != "document"])
+    live, _ = filter_live(ws, get_records(ws, [hit.id for hit in hits]), RecordFilter())
+    shown = {record.id: record for record in live if may is None or may.shows(record)}
+    return [(hit.rank / 1_000_000, shown[hit.id]) for hit in hits if hit.id in shown]
 
 
 def _code(

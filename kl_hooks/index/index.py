@@ -246,16 +246,7 @@ def score(
         for corpus, corpus_columns in zip(corpora, columns, strict=True)
     ]
     counted = [place for place in range(len(corpora)) if place not in uncounted]
-    counts = {
-        term: count
-        for term in asked
-        if (
-            count := sum(len(values[place][term][0]) for place in counted if term in values[place])
-            or sum(
-                len(corpus_columns[term][0]) for corpus_columns in values if term in corpus_columns
-            )
-        )
-    }
+    counts = _document_counts(asked, values, counted)
     total = sum(corpora[place].totals.docs for place in counted) or sum(
         corpus.totals.docs for corpus in corpora
     )
@@ -278,16 +269,31 @@ def score(
         )
         for place, corpus_columns in enumerate(values)
     ]
-    lone = [
-        frozenset(
-            int(document)
-            for documents, _ in corpus_columns.values()
-            if len(documents) == 1
-            for document in documents
-        )
-        for corpus_columns in values
-    ]
-    return Scores(fits, (_K1 + 1) * sum(idf.values()), lone)
+    return Scores(fits, (_K1 + 1) * sum(idf.values()), list(map(_lone_documents, values)))
+
+
+_Columns = Mapping[str, tuple[Any, Any]]
+"""Term → numbers of documents, and what each adds."""
+
+
+def _document_counts(
+    asked: Iterable[str], values: Sequence[_Columns], counted: Collection[int]
+) -> dict[str, int]:
+    """Term → number of documents with it, of those that any has. `counted`: places of the corpora
+    that count, unless only others have the term.
+    """
+    counts = {}
+    for term in asked:
+        sizes = [len(columns[term][0]) if term in columns else 0 for columns in values]
+        if count := sum(sizes[place] for place in counted) or sum(sizes):
+            counts[term] = count
+    return counts
+
+
+def _lone_documents(columns: _Columns) -> frozenset[int]:
+    """The documents that alone have one of the terms in a corpus."""
+    alone = (documents for documents, _ in columns.values() if len(documents) == 1)
+    return frozenset(int(document) for documents in alone for document in documents)
 
 
 def _sums(weighted: Sequence[tuple[float, tuple[Any, Any]]]) -> dict[int, int]:

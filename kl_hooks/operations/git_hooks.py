@@ -141,6 +141,7 @@ INSTALL: Final = Operation(
     "kl.hooks.install/1",
     "kl hooks install --only post-commit",
     is_tool=False,
+    writes=True,
 )
 UNINSTALL: Final = Operation(
     "hooks uninstall",
@@ -151,6 +152,7 @@ UNINSTALL: Final = Operation(
     "kl.hooks.uninstall/1",
     "kl hooks uninstall",
     is_tool=False,
+    writes=True,
 )
 STATUS: Final = Operation(
     "hooks status",

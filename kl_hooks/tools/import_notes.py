@@ -79,14 +79,14 @@ def _is_inside(interpreter: str, top: str) -> bool:
 
 def _packages(top: str) -> dict[str, str]:
     """Package of the checkout → its `__init__.py`; in the folder itself or in `src`."""
-    found: dict[str, str] = {}
+    packages: dict[str, str] = {}
     for folder in (Path(top), Path(top, "src")):
         if folder.is_dir():
             for path in folder.iterdir():
                 init = path / "__init__.py"
                 if path.name.isidentifier() and init.is_file():
-                    found.setdefault(path.name, str(init))
-    return found
+                    packages.setdefault(path.name, str(init))
+    return packages
 
 
 def _scripts(line: str, folder: str) -> Iterator[_Script]:

@@ -94,7 +94,7 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
         FileChanges(ws) as changes,
         db.transaction(),
     ):
-        # before any reference: they show nobody which file took the new ID
+        # before any reference: a reference does not show which file has the new ID
         changes.write(target, text.encode("utf-8", "surrogateescape"))
         for name in sorted({*files_naming_records(ws)} - {path, target}):
             text, changed_places, unsure_places = _with_new_id(ws, name, path, others, old, new)
@@ -116,6 +116,7 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
         changes.write(path, None)
     sync(ws)
     listed = {record.id for record in unsure_records}
+    texts = [record for record in _records_naming(ws, pattern) if record.id not in listed]
     return Renumbering(
         old,
         new,
@@ -125,13 +126,16 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
         tuple(unmoved),
         tuple(records),
         tuple(unsure_records),
-        tuple(record for record in _records_naming(ws, pattern) if record.id not in listed),
-        tuple(
-            claim
-            for claim in all_claims(ws)
-            if claim.about in (old, record_node(old)) or pattern.search(claim.text)
-        ),
+        tuple(texts),
+        tuple(_claims_naming(ws, pattern, old)),
     )
+
+
+def _claims_naming(ws: Workspace, pattern: re.Pattern[str], old: str) -> Iterator[Claim]:
+    """Yield the claims that are about a former ID, or name it."""
+    for claim in all_claims(ws):
+        if claim.about in (old, record_node(old)) or pattern.search(claim.text):
+            yield claim
 
 
 def _records_naming(ws: Workspace, pattern: re.Pattern[str]) -> Iterator[Record]:

@@ -332,7 +332,7 @@ def receipt_patterns(entries: Sequence[Entry], commits: Sequence[LoggedCommit]) 
     ]
     log = sorted(commits, key=lambda one: (one.at, one.sha))
     commands, tests = _command_steps(complete), _test_steps(complete)
-    # which files commits write often is no knowledge: git answers it, and nobody approves it
+    # files that commits change often are no knowledge: git shows them, and no reviewer approves it
     fixes = _fix_patterns({**tests, **commands}, log)
     return _merge_same([*_command_patterns(commands), *_test_patterns(tests), *fixes])
 
