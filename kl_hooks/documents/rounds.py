@@ -116,7 +116,8 @@ def search_in_rounds(
 
 def _share(query: str, question: str) -> float:
     """How much of the question the words of a query are."""
-    return min(1.0, len(significant_words(query)) / len(significant_words(question)))
+    # "?" has none, and is searched for once
+    return min(1.0, len(significant_words(query)) / (len(significant_words(question)) or 1))
 
 
 def _scaled(result: Result, weight: float) -> Result:

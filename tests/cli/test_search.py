@@ -349,6 +349,11 @@ def test_a_mode_that_cannot_run_gives_way_with_a_note(shop: Checkout, meaning: M
     assert (done.returncode, "turned off by your configuration" in done.stderr) == (0, True)
 
 
+def test_a_question_without_a_word_ends_after_a_search(shop: Checkout) -> None:
+    found = ask(shop, "?", "--rounds", "3")
+    assert [(one["query"], one["missing"]) for one in found["rounds"]] == [("?", [])]
+
+
 @pytest.mark.requirement("D25", "D27")
 def test_what_is_missing_is_searched_again_and_every_search_is_counted(shop: Checkout) -> None:
     shop.write("docs/hours.md", "# Hours\n\nThe counter is open until noon.\n")

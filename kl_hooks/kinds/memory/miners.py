@@ -775,8 +775,14 @@ def _fixed(transcript: Transcript) -> Iterator[Pattern]:
 
 def _is_extended(command: str, other: str) -> bool:
     """Return True where `other` is the same command with more words: an option, a variable."""
-    words, other_words = command.split(), other.split()
-    return len(other_words) > len(words) and set(words) <= set(other_words)
+    following = iter(_words_of(other))
+    in_order = all(word in following for word in _words_of(command))
+    return in_order and len(other.split()) > len(command.split())
+
+
+def _words_of(line: str) -> list[str]:
+    """Return the words of a command line; what is quoted, such as a message, is one."""
+    return [word for command in simple_commands(line) for word in command.words]
 
 
 def _masked(command: str) -> str:

@@ -94,6 +94,13 @@ def test_an_error_and_the_words_that_made_the_command_pass() -> None:
     assert patterns(reported) == [
         "`pytest -q` failed with: ModuleNotFoundError: No module named 'shop'; `python -m pytest -q` passed"
     ]
+    # words that another command quotes, or has in another order, are no such words
+    for other in ("git commit -m 'run pytest -q first'", "tool -q --with pytest"):
+        unrelated = session(
+            bash("pytest -q", "ModuleNotFoundError: No module named 'shop'", failed=True),
+            bash(other, "done"),
+        )
+        assert patterns(unrelated) == [], other
     # where a file was edited between, the words need not be what made it pass
     edited = session(
         bash("pytest -q", "1 failed", failed=True),
