@@ -54,7 +54,7 @@ def import_notes(line: str, folder: str, top: str) -> Iterator[tuple[str, str]]:
         return
     packages = _packages(top)
     for script in _scripts(line, folder):
-        if _is_inside(script.interpreter, top):
+        if _is_inside(script.interpreter, folder, top):
             continue
         for package in sorted(packages.keys() & set(_IMPORT.findall(script.text))):
             origin = _origin(script, package, folder)
@@ -68,11 +68,11 @@ def import_notes(line: str, folder: str, top: str) -> Iterator[tuple[str, str]]:
                 )
 
 
-def _is_inside(interpreter: str, top: str) -> bool:
+def _is_inside(interpreter: str, folder: str, top: str) -> bool:
     """Whether a file of the repository is called instead of an interpreter: nothing of it is run
     here. The Python of a virtual environment is a link to one outside.
     """
-    return os.sep in interpreter and Path(top, interpreter).resolve().is_relative_to(
+    return os.sep in interpreter and Path(folder, interpreter).resolve().is_relative_to(
         Path(top).resolve()
     )
 

@@ -979,6 +979,12 @@ def test_a_script_that_imports_the_package_from_elsewhere_is_noted_once(
     assert f"imports shop from {installed / '__init__.py'}, not from this checkout" in note
     assert f"PYTHONPATH={shop.root / 'src'}" in note
     assert run(f"{sys.executable} {script}") is None
+    # a program of the repository is no interpreter, wherever the line is run
+    shop.write("python", "#!/bin/sh\ntouch ran\n")
+    (shop.root / "python").chmod(0o755)
+    for folder, program in ((shop.root, "./python"), (shop.root / "src", "../python")):
+        assert run(f"{program} {script}", session_id="s3", cwd=str(folder)) is None
+    assert not [*shop.root.rglob("ran")]
     # from the checkout: nothing to note
     monkeypatch.setenv("PYTHONPATH", str(shop.root / "src"))
     assert run(f"{sys.executable} {script}", session_id="s2") is None
