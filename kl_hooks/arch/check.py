@@ -20,7 +20,7 @@ from kl_hooks.arch.content import (
 )
 from kl_hooks.arch.import_survey import Survey, survey_imports
 from kl_hooks.arch.layer_check import Verdict, judge
-from kl_hooks.arch.layers import ManifestProblems
+from kl_hooks.arch.layers import ManifestProblems, unmatched_paths
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.capture import new_run_id, record_check
@@ -142,9 +142,13 @@ def _with_unmatched_paths(
     """Return the verdict with an error for each path of a layer whose files were moved or removed,
     and a warning for each layer that never had a file.
     """
+    content = survey.content
+    unmatched = unmatched_paths(verdict.manifest, survey.modules)
+    if not unmatched:
+        return verdict
+    # most repositories have files in all layers
     from kl_hooks.arch.moved_files import check_unmatched
 
-    content = survey.content
     revisions = [("since HEAD", "HEAD")] if content.source in (STAGED, WORKTREE) else []
     if before is not None:
         revisions.append((f"since {before.name}", before.rev))
@@ -159,7 +163,7 @@ def _with_unmatched_paths(
         return counts
 
     errors, warnings = check_unmatched(
-        verdict.manifest, content, survey.modules, revisions, accepted_layers
+        verdict.manifest, content, survey.modules, unmatched, revisions, accepted_layers
     )
     return replace(verdict, emptied=tuple(errors), warnings=(*warnings, *verdict.warnings))
 

@@ -62,6 +62,23 @@ def layer_lookup(layers: Iterable[Layer]) -> Callable[[str], Layer | None]:
     return of
 
 
+def unmatched_paths(manifest: Manifest, modules: Iterable[str]) -> list[tuple[Layer, str]]:
+    """Each layer with a path of it that matches no Python file (`modules`: their paths)."""
+    files = set(modules)
+    folders = {path.rpartition("/")[0] for path in files}
+    for folder in list(folders):
+        while folder := folder.rpartition("/")[0]:
+            if folder in folders:
+                break
+            folders.add(folder)
+    return [
+        (layer, path)
+        for layer in manifest.layers
+        for path in layer.paths
+        if path != "./" and path.rstrip("/") not in folders and path not in files
+    ]
+
+
 TYPE_CHECKING_METHOD = "type-checking import"
 THROUGH_METHOD: Final = "import through "
 """How the `method` of such an import begins; the import statements in between follow, as

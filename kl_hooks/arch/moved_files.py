@@ -19,7 +19,7 @@ from shlex import quote
 from typing import Final
 
 from kl_hooks.arch.content import STAGED, WORKTREE, Content, Rules
-from kl_hooks.arch.layers import covers, layer_lookup
+from kl_hooks.arch.layers import covers, layer_lookup, unmatched_paths
 from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import KlError
 from kl_hooks.git.files import UNREADABLE_BLOB, files_at
@@ -32,23 +32,6 @@ _LayerOf = Callable[[str], Layer | None]
 _MOST_FOLDERS: Final = 3
 """Folders that a message names."""
 _MOVED_HINT: Final = "Name their new folder in the paths of a layer, or review this move by itself."
-
-
-def unmatched_paths(manifest: Manifest, modules: Iterable[str]) -> list[tuple[Layer, str]]:
-    """Each layer with a path of it that matches no Python file (`modules`: their paths)."""
-    files = set(modules)
-    folders = {path.rpartition("/")[0] for path in files}
-    for folder in list(folders):
-        while folder := folder.rpartition("/")[0]:
-            if folder in folders:
-                break
-            folders.add(folder)
-    return [
-        (layer, path)
-        for layer in manifest.layers
-        for path in layer.paths
-        if path != "./" and path.rstrip("/") not in folders and path not in files
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,20 +160,19 @@ def check_unmatched(
     manifest: Manifest,
     content: Content,
     modules: Mapping[str, str],
+    unmatched: Sequence[tuple[Layer, str]],
     revisions: Sequence[tuple[str, str]],
     accepted_layers: Callable[[], Mapping[str, int]],
 ) -> tuple[list[Problem], list[Problem]]:
     """Errors for paths of layers that match no file any more, and warnings for layers that never
     had one.
 
-    `revisions`: (text for messages, revision) to compare with, before the history. `accepted_layers`:
-    layer → how many imports of it the baseline accepts; asked only for a layer without files.
+    `unmatched`: what `unmatched_paths` found. `revisions`: (text for messages, revision) to compare
+    with, before the history. `accepted_layers`: layer → how many imports of it the baseline accepts;
+    asked only for a layer without files.
     """
     earlier = EarlierContents(content, revisions)
     errors, warnings = list[Problem](), list[Problem]()
-    unmatched = unmatched_paths(manifest, modules)
-    if not unmatched:
-        return errors, warnings
     empty = dict.fromkeys(layer.name for layer, _ in unmatched)
     for layer in manifest.layers:
         if layer.name not in empty:

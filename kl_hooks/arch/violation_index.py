@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.errors import KlError
-from kl_hooks.index.index import Document, hits_of_owner, replace
 from kl_hooks.model.manifest import Violation
 from kl_hooks.model.symbol import Link, make_id
 from kl_hooks.model.text import one_line
@@ -20,8 +19,8 @@ from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
+    from kl_hooks.index.index import Document
     from kl_hooks.store.database import Database
-
 
 KIND: Final = "violation"
 """Of these documents."""
@@ -48,13 +47,7 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
         return ""
     try:
         with ws.store.reading("graph") as db:
-            if db:
-                indexed = {
-                    _key(hit.id, hit.path, hit.line, hit.title): hit.title
-                    for hit in hits_of_owner(db, OWNER)
-                }
-            else:
-                indexed = {}
+            indexed = _indexed_titles(db) if db else {}
             is_linked = db is None or not indexed or _has_links(db, indexed)
         wanted = [
             *_titled(verdict.violations, ""),
@@ -66,7 +59,9 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
         }
         if indexed.keys() == now_known and is_linked:
             return ""
-        from kl_hooks.graph import links  # most checks end before: they found what is there
+        # most checks end before: they found what is there
+        from kl_hooks.graph import links
+        from kl_hooks.index.index import replace
 
         now = receipt() if wanted else ""
         documents = [_document(violation, title, indexed, now) for violation, title in wanted]
@@ -76,6 +71,13 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
     except (KlError, OSError) as problem:
         return f"violations can't be searched: {problem}"
     return ""
+
+
+def _indexed_titles(db: Database) -> dict[_Key, str]:
+    """Return the indexed violations with their titles."""
+    # read here: what searches the index is much code, and a check searches nothing
+    sql = "SELECT id, path, line, title FROM documents WHERE owner = ?"
+    return {_key(*row): row[3] for row in db.rows(sql, (OWNER,))}
 
 
 def _has_links(db: Database, keys: Iterable[_Key]) -> bool:
@@ -133,6 +135,8 @@ def _key(identifier: str, path: str, line: int, title: str) -> _Key:
 
 
 def _document(violation: Violation, title: str, indexed: dict[_Key, str], receipt: str) -> Document:
+    from kl_hooks.index.index import Document
+
     identifier = make_id(KIND, violation.id)
     found_by = f"{title}{FOUND_BY}{receipt}" if receipt else title
     whole = indexed.get(_key(identifier, violation.path, violation.line, title), found_by)

@@ -18,8 +18,9 @@ from kl_hooks.arch.check import CheckOptions, run_check
 from kl_hooks.arch.content import STAGED, WORKTREE
 from kl_hooks.arch.formats import report_text, verdict_to_dict
 from kl_hooks.arch.layer_check import Verdict
+from kl_hooks.arch.layers import unmatched_paths
 from kl_hooks.arch.manifest_parser import read_manifest
-from kl_hooks.arch.moved_files import EarlierContent, folder_now, unmatched_paths
+from kl_hooks.arch.moved_files import EarlierContent, folder_now
 from kl_hooks.git import renames
 from tests.arch.shop import LAYERS, MANIFEST, opened, shop
 from tests.arch.verdicts import broken

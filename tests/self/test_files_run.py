@@ -18,8 +18,7 @@ from tests.support import HERE, Checkout, checkout, isolate
 
 TOOL = HERE / "tools" / "files_run.py"
 LIMITS = {
-    # three more are imported since it is an operation, and code runs in three less
-    ("arch", "check"): (47, 93),
+    ("arch", "check"): (45, 90),
     ("context", "total of an order"): (80, 165),
     # with the scanner and the resolver: possible calls are read from the source
     ("graph", "callers", "total"): (55, 98),
