@@ -100,13 +100,17 @@ class Evidence(NamedTuple):
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Evidence:
         """The inverse of `to_dict()`. KeyError or TypeError where it is not one."""
+        duration = plain.get("duration_us") or 0
+        # JSON has numbers without an end (1e999), which no integer is
+        if not isinstance(duration, int):
+            raise TypeError("duration_us is no whole number")
         own_keys = ("class", "subject", "outcome", "duration_us", "executed")
         detail = {k: v for k, v in plain.items() if k not in own_keys}
         return cls(
             str(plain["class"]),
             str(plain["subject"]),
             str(plain["outcome"]),
-            int(plain.get("duration_us") or 0),
+            duration,
             plain.get("executed"),
             detail,
         )
