@@ -20,6 +20,7 @@ BENCHES = (
     ("bench.records_cost", ()),
     ("bench.closure_cost", ()),
     ("bench.tiers_cost", ()),
+    ("bench.writers_cost", ()),
     ("bench.documents_cost", ("--documents", "3000")),
     ("bench.resolver_quality", ()),
     ("bench.executed_symbols", ()),

@@ -23,7 +23,7 @@ from kl_hooks.arch.layer_check import Verdict, judge
 from kl_hooks.arch.layers import ManifestProblems, unmatched_paths
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.errors import KlError, UsageProblem
-from kl_hooks.evidence.capture import new_run_id, record_check
+from kl_hooks.evidence.capture import new_run_id, not_recorded, record_check
 from kl_hooks.git.objects import read_blobs
 from kl_hooks.git.repository import Repository, merge_base, resolve_commit
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Manifest, Violation
@@ -267,7 +267,7 @@ def _record(ws: Workspace, verdict: Verdict, content: Content, run: str) -> list
             ws, "arch", "clean" if verdict.clean else "failed", detail, content.place(), run
         )
     except (KlError, OSError) as problem:
-        trouble = f"not recorded: {problem}"
+        trouble = not_recorded(ws, problem)
     if not trouble:
         return []
     return [trouble]

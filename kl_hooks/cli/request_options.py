@@ -249,7 +249,8 @@ def _option(field: RequestField) -> Callable[[Command], Command]:
         *names,
         field.name,
         cls=Option,
-        old=tuple(f"--{name.replace('_', '-')}" for name in parameter.aliases),
+        # the name of the field too: other commands and records have that one
+        old=tuple(f"--{name.replace('_', '-')}" for name in field.names[1:]),
         type=_type_of(field),
         is_flag=field.is_flag,
         multiple=is_list,

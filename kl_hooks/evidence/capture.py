@@ -252,8 +252,17 @@ def write_capture(
             ws, open_capture(ws, source, observer, place, run=run), evidence, result, place, place
         )
     except (OSError, KlError) as problem:
-        return f"not recorded: {problem}"
+        return not_recorded(ws, problem)
     return None
+
+
+def not_recorded(ws: Workspace, problem: OSError | KlError) -> str:
+    """Return why a capture was not recorded, in one line; of an error of the system its cause."""
+    if isinstance(problem, KlError):
+        return f"not recorded: {problem}"
+    from kl_hooks.store.disk import cause_of  # only where something failed
+
+    return f"not recorded: {cause_of(problem, ws.state.spool).words}. See: kl doctor"
 
 
 def record_check(

@@ -443,12 +443,12 @@ def _store_facts(ws: Workspace) -> _Facts:
         yield _damaged(ws, problem)
     elif isinstance(problem, StoreBusy):
         yield "wrong", f"{problem.place}: {problem.reason}", _WAIT
-    elif problem is not None:
-        yield "wrong", f"{problem.place}: {problem.reason}", problem.hint
     elif no_place := _no_place(ws):
         yield "wrong", f"{no_place}; captures go to another spool.", _OTHER_PLACE
     elif refused := _state_refusal(ws):
         yield refused
+    elif problem is not None:
+        yield "wrong", f"{problem.place}: {problem.reason}", _fix_of_problem(problem)
     elif ws.store.address:
         yield "ok", f"{ws.store.address.place}, repository {ws.store.address.repository}", ""
     elif ws.state.is_emptied:
@@ -458,8 +458,16 @@ def _store_facts(ws: Workspace) -> _Facts:
         yield "remark", "no evidence yet; the store is made by the first command that needs it.", ""
     else:
         yield _can_be_written(ws)
-    if not isinstance(problem, StoreDamaged | StoreBusy):
+    # what can't be opened can't be read either, for the same reason
+    if problem is None:
         yield from _receipt_facts(ws)
+
+
+def _fix_of_problem(problem: EnvironmentProblem) -> str:
+    # other commands send the reader here
+    if problem.hint == "See: kl doctor":
+        return _OTHER_PLACE
+    return problem.hint
 
 
 def _damaged(ws: Workspace, problem: EnvironmentProblem) -> tuple[str, str, str]:

@@ -28,6 +28,22 @@ def test_the_cause_is_given_by_the_name_of_its_field_or_by_its_former_option(
     assert made["fields"]["root_cause"] == "It hid a lock."
 
 
+def test_each_option_is_read_by_the_name_of_its_field(repo: Checkout) -> None:
+    values = {
+        "fix_applied": "Use a copy",
+        "related_adrs": "ADR-0001",
+        "task_id": "T-3",
+        "file_path": "src/shop.py",
+        "time_to_fix_minutes": "30",
+    }
+    options = [
+        word for name, text in values.items() for word in (f"--{name.replace('_', '-')}", text)
+    ]
+    fields = recorded(repo, "Mock the database", *options)["fields"]
+    shown = {name: str(fields[name]).strip("[]'") for name in values}
+    assert shown == values
+
+
 @pytest.mark.requirement("B31")
 def test_the_same_approach_again_is_counted_and_fills_in(repo: Checkout) -> None:
     first = recorded(

@@ -23,7 +23,13 @@ from types import FrameType
 from typing import Any, Final
 
 from kl_hooks.errors import KlError, UsageProblem
-from kl_hooks.evidence.capture import PARENT, close_capture, new_run_id, open_capture
+from kl_hooks.evidence.capture import (
+    PARENT,
+    close_capture,
+    new_run_id,
+    not_recorded,
+    open_capture,
+)
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.run import LOCAL_VARIABLES
 from kl_hooks.model.receipt import Evidence
@@ -101,7 +107,7 @@ def run_command(ws: Workspace, argv: Sequence[str]) -> Ran:
             ws, "command", "kl run", before, run=run, started=started, selection={"args": [shown]}
         )
     except (OSError, KlError) as problem:
-        trouble = f"not recorded: {problem}"
+        trouble = not_recorded(ws, problem)
     try:
         ended = start(argv, ws.environ, run)
     except NotStarted:
@@ -125,7 +131,7 @@ def run_command(ws: Workspace, argv: Sequence[str]) -> Ran:
                 ws, writer, [evidence], result, before, worktree_state(ws.repo, untracked=False)
             )
         except (OSError, KlError) as problem:
-            trouble = f"not recorded: {problem}"
+            trouble = not_recorded(ws, problem)
     return Ran(exit_code(ended), run, trouble)
 
 
