@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kl_hooks.context.critical import FilledSection
     from kl_hooks.model.claim import Claim
     from kl_hooks.model.package import Candidate
+    from kl_hooks.operations.context import Package
 
 __all__ = [
     "Context",
@@ -230,7 +231,7 @@ class Knowledge:
             package = perform(ws, PACKAGE, request, access)
             if package.remark:
                 _LOG.warning("%s", package.remark)
-            return _context(package.text, package.document)
+            return _context(package)
 
         return self._read(
             "build_context",
@@ -553,7 +554,8 @@ def _item(one: Candidate) -> Item:
     )
 
 
-def _context(text: str, document: Mapping[str, Any]) -> Context:
+def _context(package: Package) -> Context:
+    document = package.document
     items = tuple(
         Item(
             one["id"],
@@ -568,9 +570,9 @@ def _context(text: str, document: Mapping[str, Any]) -> Context:
         )
         for one in document["items"]
     )
-    omitted = {one["id"]: one["reason"] for one in document["omitted"]}
+    omitted = {omission.id: omission.reason for omission in package.omissions}
     return Context(
-        document["package_id"], text, items, omitted, dict(document["coverage"]), document
+        document["package_id"], package.text, items, omitted, dict(document["coverage"]), document
     )
 
 

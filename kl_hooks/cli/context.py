@@ -84,16 +84,16 @@ class _WordCommand(click.Command):
     """A command of the group, whose name may be the first word of a task as well."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        arguments = [one for one in self.params if isinstance(one, click.Argument)]
-        names = [one.metavar or "" for one in arguments]
+        arguments = [field for field in self.params if isinstance(field, click.Argument)]
+        names = [argument.metavar or "" for argument in arguments]
         ctx.allow_extra_args = True
         words = self._words(ctx, args)
         try:
             rest = super().parse_args(ctx, args)
         except click.MissingParameter:
             self._refuse(names, words)
-        packages = (ctx.params[one.name] for one in arguments if names[-1] == "PACKAGE")
-        if rest or not all(map(operations.is_package_id, [*packages][-1:])):
+        values = [ctx.params[str(argument.name)] for argument in arguments]
+        if rest or not all(map(operations.is_package_id, [*filter(None, values)][-1:])):
             self._refuse(names, words)
         return rest
 

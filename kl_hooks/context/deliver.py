@@ -6,7 +6,7 @@ made from is equal: the content of the working tree, HEAD, records, evidence, cl
 settings, policy, reader, and the day. What ends with time (records, claims, the age of evidence) is
 counted at the time of the request: it is never shown longer.
 
-As JSON (`kl.package/3`) what differs between two runs that found the same is in the envelope,
+As JSON (`kl.package/4`) what differs between two runs that found the same is in the envelope,
 outside the ID.
 """
 
@@ -17,7 +17,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -36,7 +36,7 @@ from kl_hooks.evidence.provenance import agent, one_moment, session, worktree_st
 from kl_hooks.git.repository import resolve_commit
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import tier_words
-from kl_hooks.model.package import WITHHELD, Budget, Item, Package
+from kl_hooks.model.package import WITHHELD, Budget, Item, Omission, Package
 from kl_hooks.model.parameter import fields_of, values_of
 from kl_hooks.model.request import QUOTA, STYLE_NAMES, WORK, Request
 from kl_hooks.model.symbol import split_id
@@ -86,8 +86,9 @@ class PackageCache:
         """As they were logged when it was made."""
         injected: Sequence[str] = ()
         """IDs of the records in it."""
+        omissions: Sequence[Omission] = ()
 
-    SCHEMA: Final = "kl.package/3"
+    SCHEMA: Final = "kl.package/4"
     TTL_SECONDS: Final = 1_800
 
     def __init__(self, ws: Workspace, policy: str) -> None:
@@ -100,7 +101,8 @@ class PackageCache:
             return None
         try:
             read = json.loads(value)
-            shown, text = read["document"], read["text"]
+            shown, omissions = _without_list(read["document"], read.get("omissions", ()))
+            text = read["text"]
             over = micros(shown["created_at"]) + shown["ttl_seconds"] * 1_000_000
             # the cache's digest shows that an entry is whole, not that it is a package of this
             # version
@@ -113,17 +115,21 @@ class PackageCache:
         except (ValueError, KeyError, TypeError):
             return None
         if is_whole and self._ws.clock.now() < over:
-            return self.Entry(shown, text)
+            return self.Entry(shown, text, omissions=omissions)
         return None
 
-    def put(self, document: Mapping[str, Any], text: str) -> None:
+    def put(self, delivered: Delivered) -> None:
         """Store a package under its ID. It may hold what the caller may see; its task was redacted
         before anything was read from it (`without_secrets`).
         """
-        entry = {"document": document, "text": text, "policy": self._policy}
-        self._ws.cache.set(
-            _name(document["package_id"]), json.dumps(entry).encode(), ttl=self.TTL_SECONDS
-        )
+        entry = {
+            "document": delivered.document,
+            "text": delivered.text,
+            "omissions": [[omission.id, omission.reason] for omission in delivered.omissions],
+            "policy": self._policy,
+        }
+        name = _name(delivered.document["package_id"])
+        self._ws.cache.set(name, json.dumps(entry).encode(), ttl=self.TTL_SECONDS)
 
     def key(self, request: Request, excluded: Collection[str]) -> str:
         """Return a key of the request and of all that its package is made from; empty where that
@@ -192,6 +198,27 @@ def _name(package_id: str) -> str:
     return f"package/{package_id}"
 
 
+def _without_list(
+    shown: Mapping[str, Any], stored: Sequence[Sequence[str]]
+) -> tuple[dict[str, Any], tuple[Omission, ...]]:
+    """Return a stored package as this version has it, and what was omitted from it.
+
+    An older one (`kl.package/3`) has the list in itself. Raises KeyError, TypeError, ValueError for
+    what is no package.
+    """
+    if shown["schema"] == _LISTING_SCHEMA:
+        rows = [(row["id"], row["reason"]) for row in shown["omitted"]]
+    else:
+        rows = [(name, reason) for name, reason in stored]
+    omissions = tuple(Omission(name, reason) for name, reason in rows)
+    current = {"schema": PackageCache.SCHEMA, "omitted": omitted_counts(omissions)}
+    known = shown["schema"] in (_LISTING_SCHEMA, PackageCache.SCHEMA)
+    return ({**shown, **current} if known else dict(shown)), omissions
+
+
+_LISTING_SCHEMA: Final = "kl.package/3"
+
+
 def _state(ws: Workspace) -> Iterator[str]:
     """Yield what a package of the content as it is now is made from; an empty text where something
     is unknown.
@@ -254,9 +281,11 @@ class Delivered:
     """A package as the caller gets it."""
 
     document: Mapping[str, Any]
-    """`kl.package/3`."""
+    """`kl.package/4`."""
     text: str
     """The rendered package."""
+    omissions: tuple[Omission, ...] = ()
+    """What is not in it, which the document only counts."""
     remark: str = ""
     """A warning about this delivery, for stderr."""
 
@@ -315,7 +344,7 @@ def deliver(
         return _deliver_again(ws, request, cached, began, turn)
     assert package is not None
     delivered, events, records = _record(ws, request, package, began, turn)
-    cache.put(delivered.document, delivered.text)
+    cache.put(delivered)
     # what changed meanwhile may be in it or not: then it is the package of this moment only
     whole = not any(how.startswith("failed") for how in package.coverage.values())
     if key and whole and cache.key(request, wanted) == key:
@@ -337,7 +366,11 @@ def _record(
         request.trace_id,
         now,
     )
-    delivered = Delivered(document(package, about), package.text)
+    omissions = tuple(
+        Omission(safe_text(omission.id), safe_text(omission.reason))
+        for omission in package.omissions
+    )
+    delivered = Delivered(document(package, about), package.text, omissions)
     elapsed_ms = round((time.perf_counter() - began) * 1000)
     events = _events(ws, request, package, delivered, {"assembly_ms": elapsed_ms, "turn": turn})
     if package.decision:
@@ -414,7 +447,7 @@ def _deliver_again(
         remark = ""
     else:
         remark = _record_injections(ws, shown["package_id"], cached.injected)
-    return Delivered(shown, cached.text, remark)
+    return Delivered(shown, cached.text, tuple(cached.omissions), remark)
 
 
 def _record_injections(ws: Workspace, package_id: str, records: Sequence[str]) -> str:
@@ -454,7 +487,7 @@ def _events(
     shown, signals = delivered.document, read_signals(package.task)
     identity = {key: shown[key] for key in ("package_id", "trace_id", "created_at")}
     counts = {
-        "retrieved": len(shown["items"]) + len(shown["omitted"]),
+        "retrieved": len(shown["items"]) + len(delivered.omissions),
         "included": len(shown["items"]),
     }
     lookup = {
@@ -516,7 +549,7 @@ def _assembly(
     whole = len(request.task) <= RECORDED_TASK
     kinds = Counter(item["kind"] for item in shown["items"])
     memory = ws.kinds["memory"].prefix if "memory" in ws.kinds else "MEM"
-    omitted = sum(one["id"].startswith(f"{memory}-") for one in shown["omitted"])
+    omitted = sum(omission.id.startswith(f"{memory}-") for omission in delivered.omissions)
     return {
         "event": "context_assembly",
         **{
@@ -529,7 +562,7 @@ def _assembly(
         "style": request.style,
         "options": request.options(),
         "metrics": (shown["quota"] or {}).get("metrics"),
-        "knowledge_retrieved": len(shown["items"]) + len(shown["omitted"]),
+        "knowledge_retrieved": len(shown["items"]) + len(delivered.omissions),
         "knowledge_included": len(shown["items"]),
         "context_chars": len(delivered.text),
         "context_chars_breakdown": shown["characters"],
@@ -559,11 +592,11 @@ def find_package(ws: Workspace, package_id: str, actor: str = "") -> Delivered:
     policy = find_policy(ws, actor)
     cache = PackageCache(ws, policy.key if policy else "")
     if cached := cache.get(package_id):
-        return Delivered(cached.document, cached.text)
+        return Delivered(cached.document, cached.text, tuple(cached.omissions))
     record = _logged_request(ws, package_id)
     full_id = record["package_id"]
     if cached := cache.get(full_id) if full_id != package_id else None:
-        return Delivered(cached.document, cached.text)
+        return Delivered(cached.document, cached.text, tuple(cached.omissions))
     if record.get("task_cut"):
         raise UsageProblem(
             "its task was too long to be recorded whole.",
@@ -580,7 +613,7 @@ def find_package(ws: Workspace, package_id: str, actor: str = "") -> Delivered:
         changed = "the knowledge base has changed"
     same = "the same" if now_id == full_id else f"now {now_id}: {changed} since"
     remark = f"{full_id} is no longer cached{whose}; built again from its request, {same}."
-    return Delivered(again.document, again.text, remark)
+    return replace(again, remark=remark)
 
 
 def _request(record: Mapping[str, Any]) -> Request:
@@ -643,8 +676,9 @@ def envelope(task: str, budget: str, style: str, trace_id: str, now: int) -> Env
 
 
 def document(package: Package, about: Envelope) -> dict[str, Any]:
-    """Return `kl.package/3`. Every text is made safe; `budget.used` is the size of the rendered
-    package.
+    """Return `kl.package/4`. Every text is made safe; `budget.used` is the size of the rendered
+    package. What was omitted is counted by reason: there may be a hundred times more of it than of
+    what is shown.
     """
     return {
         "schema": PackageCache.SCHEMA,
@@ -656,9 +690,7 @@ def document(package: Package, about: Envelope) -> dict[str, Any]:
         "ttl_seconds": PackageCache.TTL_SECONDS,
         "budget": asdict(package.budget),
         "items": [_item_to_dict(item) for item in package.items],
-        "omitted": [
-            {"id": safe_text(one.id), "reason": safe_text(one.reason)} for one in package.omissions
-        ],
+        "omitted": omitted_counts(package.omissions),
         "coverage": dict(package.coverage),
         "policy_decision_id": package.decision.id if package.decision else None,
         "characters": dict(package.characters),
@@ -668,6 +700,12 @@ def document(package: Package, about: Envelope) -> dict[str, Any]:
         ],
         "quota": dict(package.quota) or None,
     }
+
+
+def omitted_counts(omissions: Iterable[Omission]) -> dict[str, int]:
+    """Return reason, without its details → how many were omitted for it; the most frequent first."""
+    reasons = Counter(safe_text(omission.reason.partition(":")[0]) for omission in omissions)
+    return dict(reasons.most_common())
 
 
 def _item_to_dict(item: Item) -> dict[str, Any]:
@@ -739,7 +777,19 @@ def _quota_lines(shown: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def explain_one(shown: Mapping[str, Any], wanted: str) -> list[str]:
+def explain_omissions(package_id: str, omissions: Sequence[Omission]) -> list[str]:
+    """Return what was omitted from a package, below each reason; the most frequent first."""
+    ids_of_reason: dict[str, list[str]] = {}
+    for omission in omissions:
+        ids_of_reason.setdefault(omission.reason, []).append(omission.id)
+    lines = []
+    for reason, ids in sorted(ids_of_reason.items(), key=lambda pair: (-len(pair[1]), pair[0])):
+        lines.append(f"{len(ids)} omitted from {package_id}: {one_line(reason)}")
+        lines += [f"  {one_line(name)}" for name in ids]
+    return lines or [f"nothing was omitted from {package_id}"]
+
+
+def explain_one(shown: Mapping[str, Any], omissions: Sequence[Omission], wanted: str) -> list[str]:
     """Return why the candidate `wanted` (an ID, or a name or place as packages print it) is in a
     package, or not.
     """
@@ -752,11 +802,11 @@ def explain_one(shown: Mapping[str, Any], wanted: str) -> list[str]:
     ):
         if wanted in _names_of(item):
             return [f"in {package}, {place} of {len(shown['items'])} by score:", *_item_lines(item)]
-    for omission in shown["omitted"]:
-        if wanted in _names_of(omission):
-            return [f"omitted from {package}: {omission['reason']}"]
+    for omission in omissions:
+        if wanted in _names_of({"id": omission.id}):
+            return [f"omitted from {package}: {omission.reason}"]
     asked = ", ".join(f"{name} ({how})" for name, how in shown["coverage"].items()) or "none"
-    if any(omission["id"] == WITHHELD for omission in shown["omitted"]):
+    if any(omission.id == WITHHELD for omission in omissions):
         withheld = ", or the policy denies it"
     else:
         withheld = ""

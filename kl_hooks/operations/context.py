@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 from kl_hooks.context.critical import CriticalRequest
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.actors import trace_id
-from kl_hooks.model.package import Candidate
+from kl_hooks.model.package import Candidate, Omission
 from kl_hooks.model.parameter import Parameter, RequestField, fields_of
 from kl_hooks.model.request import Request
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, one_line, suggest_spelling
@@ -76,7 +75,9 @@ class Package(NamedTuple):
 
     text: str
     document: Mapping[str, Any]
-    """`kl.package/3`."""
+    """`kl.package/4`."""
+    omissions: tuple[Omission, ...] = ()
+    """What is not in it, which the document only counts."""
     remark: str = ""
     """What is to be known of it, such as that it was made again."""
 
@@ -101,7 +102,7 @@ def _build(ws: Workspace, request: PackageRequest, _access: Access) -> Package:
     trace = request.trace_id or trace_id(ws.environ)
     asked = make_request(request.task, request.style, trace, options)
     delivered = deliver(_at(ws, request.now), asked, request.omit, actor=request.author)
-    return Package(delivered.text, delivered.document, delivered.remark)
+    return Package(delivered.text, delivered.document, delivered.omissions, delivered.remark)
 
 
 def _at(ws: Workspace, now: str) -> Workspace:
@@ -146,18 +147,14 @@ def _read_options(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _package_to_dict(package: Package) -> dict[str, Any]:
-    """The text, its ID, and what else is within the budget; `omitted` counts by reason: `kl context show` has
-    the list, and `kl context why` explains one.
-    """
+    """The text, its ID, and what else is within the budget."""
     document = package.document
-    reasons = Counter(row["reason"].partition(":")[0] for row in document["omitted"])
-    parts = {**document, "omitted": dict(reasons)}
     budget = document["budget"]
     unit = CHARACTERS_OF_A_TOKEN if budget["unit"] == "tokens" else 1
     answer: dict[str, Any] = {"text": package.text, "package_id": document["package_id"]}
     for name in _PARTS:
-        longer = {**answer, name: parts[name]}
-        if parts[name] and len(json.dumps(longer)) <= budget["total"] * unit:
+        longer = {**answer, name: document[name]}
+        if document[name] and len(json.dumps(longer)) <= budget["total"] * unit:
             answer = longer
     return answer
 
@@ -193,7 +190,7 @@ def _found(ws: Workspace, package_id: str, author: str = "") -> Package:
     from kl_hooks.context.deliver import find_package
 
     delivered = find_package(ws, package_id, author)
-    return Package(delivered.text, delivered.document, delivered.remark)
+    return Package(delivered.text, delivered.document, delivered.omissions, delivered.remark)
 
 
 def _shown_to_dict(package: Package) -> dict[str, Any]:
@@ -208,7 +205,7 @@ SHOW: Final = Operation(
     ShowRequest,
     _show,
     _shown_to_dict,
-    "kl.context.shown/1",
+    "kl.context.shown/2",
     "kl context show cp-3f9a1c20b7de --format json",
     is_tool=False,
 )
@@ -217,31 +214,46 @@ SHOW: Final = Operation(
 class WhyRequest(NamedTuple):
     """Which item of which package."""
 
-    item: Annotated[str, Parameter("The ID, name or place of an item.", argument="ID")]
-    package: Annotated[str, _PACKAGE_ID]
+    item: Annotated[str, Parameter("The ID, name or place of an item.", argument="[ID]")]
+    """Or the package: then all that was omitted from it is asked for."""
+    package: Annotated[str, _PACKAGE_ID] = ""
 
 
 class Explanation(NamedTuple):
     """Why an item is, or is not, in a package."""
 
     lines: tuple[str, ...]
+    omissions: tuple[Omission, ...]
+    """Without an item: all that was omitted."""
     notes: tuple[str, ...]
 
 
 def _why(ws: Workspace, request: WhyRequest, _access: Access) -> Explanation:
-    from kl_hooks.context.deliver import explain_one
+    from kl_hooks.context.deliver import explain_omissions, explain_one
 
-    package = _found(ws, request.package)
-    return Explanation(tuple(explain_one(package.document, request.item)), package.notes)
+    package = _found(ws, request.package or request.item)
+    if request.package:
+        lines = explain_one(package.document, package.omissions, request.item)
+        return Explanation(tuple(lines), (), package.notes)
+    lines = explain_omissions(package.document["package_id"], package.omissions)
+    return Explanation(tuple(lines), package.omissions, package.notes)
+
+
+def _why_to_dict(explanation: Explanation) -> dict[str, Any]:
+    omitted = [{"id": omission.id, "reason": omission.reason} for omission in explanation.omissions]
+    return {"lines": list(explanation.lines), "omitted": omitted}
 
 
 WHY: Final = Operation(
     "context why",
-    "Why one item is, or is not, in a package: its score and reasons, or why it was omitted.",
+    """Why one item is, or is not, in a package: its score and reasons, or why it was omitted.
+
+    With a package alone: all that was omitted from it, and why.
+    """,
     WhyRequest,
     _why,
-    lambda explanation: {"lines": list(explanation.lines)},
-    "kl.context.why/1",
+    _why_to_dict,
+    "kl.context.why/2",
     "kl context why function:shop.price.total cp-3f9a1c20b7de",
     is_tool=False,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -123,7 +124,7 @@ def test_json_has_the_agreed_fields_and_no_markup(repo: Path) -> None:
         "quota",
     }
     assert (shown["schema"], shown["trace_id"], shown["ttl_seconds"]) == (
-        "kl.package/3",
+        "kl.package/4",
         "ab" * 16,
         1800,
     )
@@ -166,11 +167,25 @@ def test_a_package_is_shown_and_questioned_by_its_id(repo: Path) -> None:
     assert f"not in {package}: no retriever brought x." in kl(repo, "why", "x", package).stdout
 
 
+def test_what_was_omitted_is_counted_in_the_package_and_listed_on_request(repo: Path) -> None:
+    small = ("round_total", "--budget", "256")
+    made = json.loads(kl(repo, *small, "--format", "json").stdout)
+    assert sum(made["omitted"].values()) > 0
+    listed = json.loads(kl(repo, "why", made["package_id"], "--format", "json").stdout)
+    reasons = Counter(omission["reason"].partition(":")[0] for omission in listed["omitted"])
+    assert reasons == made["omitted"]
+    text = kl(repo, "why", made["package_id"]).stdout
+    assert all(f"  {omission['id']}\n" in text for omission in listed["omitted"])
+    first = listed["omitted"][0]
+    why = kl(repo, "why", first["id"], made["package_id"]).stdout
+    assert why == f"omitted from {made['package_id']}: {first['reason']}\n"
+
+
 def test_show_and_why_can_be_tasks_too(repo: Path) -> None:
     wrong = kl(repo, "show", "the", "totals", code=2).stderr
     assert "If 'show the totals' is a task: kl context -- show the totals" in wrong
     assert kl(repo, "--", "show", "the", "totals").stdout.startswith("[Pipeline Knowledge] cp-")
-    assert "needs ID PACKAGE" in kl(repo, "why", "x", code=2).stderr
+    assert "needs [ID] PACKAGE" in kl(repo, "why", "x", code=2).stderr
 
 
 def test_options_of_show_and_why_are_no_words_wherever_they_are(repo: Path) -> None:

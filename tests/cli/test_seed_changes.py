@@ -182,4 +182,4 @@ def test_what_an_agent_reads_itself_is_omitted_for_that_agent_only_and_counted(
     assert "GUIDE-0001" in [one["id"] for one in package("codex")["items"]]
     made = package("claude-code")
     assert "GUIDE-0001" not in [one["id"] for one in made["items"]]
-    assert {"id": "GUIDE-0001", "reason": "claude-code reads CLAUDE.md itself"} in made["omitted"]
+    assert made["omitted"]["claude-code reads CLAUDE.md itself"] == 1

@@ -168,7 +168,7 @@ def test_two_processes_with_other_hash_seeds_give_the_same_bytes() -> None:
             [sys.executable, "-c", program], env=environ, cwd=root, capture_output=True, check=True
         )
         outputs.add(ran.stdout)
-    assert len(outputs) == 1 and b"kl.package/3" in outputs.pop()
+    assert len(outputs) == 1 and b"kl.package/4" in outputs.pop()
 
 
 def test_the_id_changes_with_what_was_asked_and_what_was_found() -> None:

@@ -18,6 +18,7 @@ from kl_hooks.context import package_log
 from kl_hooks.context.deliver import RECORDED_TASK, Delivered, PackageCache, deliver, find_package
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.hookspecs import Retriever, hookimpl
+from kl_hooks.model.package import Omission
 from kl_hooks.model.request import Request
 from kl_hooks.proof.claims import record_claim
 from kl_hooks.records.events import Event, append_events
@@ -65,7 +66,7 @@ def test_a_package_can_be_had_again_by_its_id(root: Path) -> None:
     ws = opened(root, "total", "other")
     made = deliver(ws, Request("total", "6000", trace_id="t" * 32))
     again = find_package(ws, str(made.document["package_id"]))
-    assert again == Delivered(made.document, made.text)
+    assert again == Delivered(made.document, made.text, made.omissions)
     assert made.document["trace_id"] == "t" * 32
     assert [item["id"] for item in made.document["items"]] == ["function:shop.total"]
 
@@ -108,6 +109,20 @@ def test_a_poisoned_or_foreign_cache_entry_is_no_package(root: Path) -> None:
         # opened anew: where a source fails, as without git, asking it again and again changes the
         # coverage
         assert find_package(opened(root, "total"), package_id).text == made.text
+
+
+def test_a_package_that_an_older_version_stored_is_read_with_what_it_lists(root: Path) -> None:
+    ws = opened(root, "total", "other")
+    made = deliver(ws, Request("total", "6000"))
+    package_id = str(made.document["package_id"])
+    listed = [{"id": "function:old", "reason": "over budget: 3 were left"}]
+    older = {**made.document, "schema": "kl.package/3", "omitted": listed}
+    entry = {"document": older, "text": "as it was", "policy": ""}
+    ws.cache.set(f"package/{package_id}", json.dumps(entry).encode(), ttl=60)
+    read = find_package(ws, package_id)
+    assert read.text == "as it was"
+    assert read.document == {**made.document, "omitted": {"over budget": 1}}
+    assert read.omissions == (Omission("function:old", "over budget: 3 were left"),)
 
 
 def test_an_unknown_package_is_a_usage_error(root: Path) -> None:

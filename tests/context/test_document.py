@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from kl_hooks.context.deliver import explain_items, explain_one
+from kl_hooks.model.package import Omission
 
 SHOWN: dict[str, Any] = {
     "package_id": "cp-3f9a1c20b7de",
@@ -26,11 +27,13 @@ SHOWN: dict[str, Any] = {
             "score": {"total": 1_021_310, "parts": {"symbols": 1_016_393, "tier": 4917}},
         },
     ],
-    "omitted": [{"id": "function:c", "reason": "expired"}],
+    "omitted": {"expired": 1},
     "coverage": {"commits": "failed: locked", "symbols": "ok"},
     "searches": [],
     "quota": None,
 }
+
+OMISSIONS = [Omission("function:c", "expired")]
 
 
 def test_items_are_explained_best_first_with_parts_and_reasons() -> None:
@@ -43,18 +46,18 @@ def test_items_are_explained_best_first_with_parts_and_reasons() -> None:
 
 
 def test_why_something_is_in() -> None:
-    assert explain_one(SHOWN, "function:b") == [
+    assert explain_one(SHOWN, OMISSIONS, "function:b") == [
         "in cp-3f9a1c20b7de, 2 of 2 by score:",
         "0.008196  function:b  [guessed, summary]  near:commits 0.008196",
     ]
 
 
 def test_why_something_was_omitted() -> None:
-    assert explain_one(SHOWN, "function:c") == ["omitted from cp-3f9a1c20b7de: expired"]
+    assert explain_one(SHOWN, OMISSIONS, "function:c") == ["omitted from cp-3f9a1c20b7de: expired"]
 
 
 def test_what_nobody_named_is_not_called_absent() -> None:
-    assert explain_one(SHOWN, "function:d") == [
+    assert explain_one(SHOWN, OMISSIONS, "function:d") == [
         "not in cp-3f9a1c20b7de: no retriever brought function:d. Asked: commits (failed: locked),"
         " symbols (ok)"
     ]
