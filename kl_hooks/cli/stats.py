@@ -80,6 +80,49 @@ def recall_(file_recall: operations.Recall, _request: operations.RecallRequest) 
         )
 
 
+@operation_command(operations.EFFECT, group=stats)
+def effect_(counts: operations.Counts, _request: operations.EffectRequest) -> None:
+    """Print what sessions did with what they were given."""
+    echo_lines(_effect_lines(counts.counts))
+    if not counts.counts["sessions"] and not counts.counts["queries"]:
+        warn(
+            "no session is measured: kl agents install measures each when it ends, from its"
+            " transcript"
+        )
+
+
+def _effect_lines(counts: Mapping[str, Any]) -> Iterator[str]:
+    if counts["sections"]:
+        sessions = counted(counts["sessions"], "session")
+        edited = _share(counts["edited_named"], counts["edited"])
+        yield (
+            f"{sessions} with {counted(counts['packages'], 'package')}, which named {edited} of the"
+            " files that were edited"
+        )
+        yield f"{'section':<14}  {'items':>6}  {'used':>6}  {'precision':>9}  {'recall':>7}"
+    for name, section in counts["sections"].items():
+        shares = f"{_percent(section['precision']):>9}  {_percent(section['recall']):>7}"
+        yield f"{one_line(name, 14):<14}  {section['items']:>6,}  {section['used']:>6,}  {shares}"
+    if counts["tools"]:
+        yield f"{'query':<24}  {'asked':>6}  {'empty':>6}  {'files':>6}  {'precision':>9}"
+    for name, tool in counts["tools"].items():
+        numbers = f"{tool['queries']:>6,}  {tool['empty']:>6,}  {tool['files']:>6,}"
+        yield f"{one_line(name, 24):<24}  {numbers}  {_percent(tool['precision']):>9}"
+    if counts["needed"] and counts["sessions"]:
+        yield f"weights are proposed after {counts['needed']} more sessions with a package"
+    elif counts["proposed_weights"]:
+        yield "proposed, for a person to commit in .kl/config.yaml:"
+        yield "source_weights:"
+        weights = counts["proposed_weights"].items()
+        yield from (f"  {name}: {weight}" for name, weight in weights)
+    elif counts["sessions"]:
+        yield "no weight is proposed: no source brought enough items"
+
+
+def _percent(share: int | None) -> str:
+    return "–" if share is None else f"{share} %"
+
+
 @operation_command(operations.SEARCHES, group=stats)
 def search_(counts: operations.Counts, _request: operations.SearchesRequest) -> None:
     """Print how good searches were."""
@@ -126,7 +169,7 @@ def _recall_lines(report: operations.Recall) -> Iterator[str]:
         yield f"{one_line(name, 14):<14}  {source['items']:>6,}  {recall:>7}  {source['utility']:>6} %"
     if report.weights:
         suggested = ", ".join(f"{name} {weight} %" for name, weight in report.weights.items())
-        yield f"suggested weights: {suggested} (context_weights: learned applies them)"
+        yield f"suggested weights: {suggested} (source_weights in .kl/config.yaml applies them)"
     yield "commit   package          files   symbols"
     for package in report.compared.shown:
         touched, absent = package.files, [one_line(path) for path in package.missing]

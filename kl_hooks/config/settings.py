@@ -46,6 +46,7 @@ _SETTINGS_KEYS: Final = (
     "drift_alert",
     "context_cache",
     "context_weights",
+    "source_weights",
     "embedder",
     "trusted_agents",
 )
@@ -67,8 +68,10 @@ _USERS_ONLY: Final = {
 """Setting that only a user's own configuration can set → its default."""
 _LONGEST_URL: Final = 500
 _WEIGHTS: Final = ("fixed", "learned")
-"""Whether the recall that commits show changes the weights of the sources of context packages."""
-_SETTINGS_FORMAT: Final = "settings-13"
+"""`learned` is read and ignored: what this clone was given must not change a package."""
+SOURCE_WEIGHTS: Final = (50, 150)
+"""Least and most percent that a source of context packages may weigh."""
+_SETTINGS_FORMAT: Final = "settings-14"
 _LISTS: Final = ("plugins", "reviewers", "trusted_agents")
 _WORDS: Final = {
     "version": ("1",),
@@ -177,7 +180,11 @@ class Settings(NamedTuple):
     significance: int = 40
     """Percent from which an answered question is worth a decision record."""
     context_weights: str = _WEIGHTS[0]
-    """`learned`: sources weigh by what commits touched of what they brought."""
+    """One of `_WEIGHTS`, of which both mean the same."""
+    source_weights: Mapping[str, int] = {}
+    """Source of context packages → percent that it weighs, where that is not 100; only the
+    repository's file sets it.
+    """
     context_cache: int = 300
     """Seconds for which an equal request for a context package on equal content gets the same one;
     0: never.
@@ -275,6 +282,7 @@ def merge_settings(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Sett
             _refuse_users_keys,
             _choose_stricter,
             _fill_in_defaults,
+            _ignore_learned_weights,
             _take_repository_keys,
         )
         for problem in choose(checkout, chosen)
@@ -358,11 +366,27 @@ def _fill_in_defaults(checkout: Mapping[str, Any], chosen: dict[str, Any]) -> It
     yield from ()
 
 
+def _ignore_learned_weights(
+    checkout: Mapping[str, Any], chosen: dict[str, Any]
+) -> Iterator[Problem]:
+    """Equal input gives an equal package, in every clone."""
+    if chosen.get("context_weights") == _WEIGHTS[1]:
+        is_repository = checkout.get("context_weights", [""])[0] == _WEIGHTS[1]
+        _, line, column = checkout["context_weights"] if is_repository else ("", 0, 0)
+        yield Problem(
+            SETTINGS_FILE if is_repository else "your configuration",
+            line,
+            column,
+            '"context_weights: learned" has no effect: packages would differ between clones.',
+            f"Commit source_weights in {SETTINGS_FILE}: kl stats effect proposes them.",
+        )
+
+
 def _take_repository_keys(checkout: Mapping[str, Any], chosen: dict[str, Any]) -> Iterator[Problem]:
     """What a content's tests are is part of the content: kl verify reads it from there, or from
-    --trust-ref. So are its documents.
+    --trust-ref. So are its documents, and what sources weigh: equal content gives equal packages.
     """
-    for key in ("verify", "documents"):
+    for key in ("verify", "documents", "source_weights"):
         if chosen.pop(key, None) is not None:
             yield Problem(
                 "your configuration",
@@ -373,6 +397,8 @@ def _take_repository_keys(checkout: Mapping[str, Any], chosen: dict[str, Any]) -
             )
     stated = VerifyPolicy.of(checkout["verify"][0]) if "verify" in checkout else VerifyPolicy()
     chosen["verify"], chosen["verify_exclude"] = stated, stated.exclude
+    if "source_weights" in checkout:
+        chosen["source_weights"] = dict(checkout["source_weights"][0])
     if "documents" in checkout:
         include, exclude, *chunking = checkout["documents"][0]
         chosen["documents"] = DocumentSettings(tuple(include), tuple(exclude), *chunking)
@@ -436,6 +462,8 @@ def _fits(key: str, value: Any) -> bool:
     if key == "documents":
         kinds = (list, list, str, int, int)
         return isinstance(value, list) and [type(one) for one in value] == list(kinds)
+    if key == "source_weights":
+        return isinstance(value, dict) and all(type(weight) is int for weight in value.values())
     if key in ("docs", "redis", "embedder"):
         return isinstance(value, str)
     if key == "memory_auto_extract":
@@ -481,6 +509,8 @@ def _read_value(reader: NodeReader, key: str, node: Node) -> Any:
         return reader.boolean(node, what, True)
     if key == "documents":
         return _documents(reader, node)
+    if key == "source_weights":
+        return _source_weights(reader, node)
     if key == "redis":
         return reader.text(node, what).strip()[:_LONGEST_URL]
     if key == "embedder":
@@ -506,6 +536,20 @@ def _documents(reader: NodeReader, node: Node) -> list[Any]:
             bounds = CHUNK_SIZES if name == "chunk_size" else (0, CHUNK_SIZES[1] // 2, 0)
             values[place] = reader.number(node_of_value, f'"{name}"', *bounds)
     return values
+
+
+def _source_weights(reader: NodeReader, node: Node) -> dict[str, int]:
+    """Source → percent. A source of a plugin may be missing here, so names are not checked."""
+    from kl_hooks.config.yaml import MapNode
+
+    if not isinstance(node, MapNode):
+        reader.report(node, '"source_weights" must map sources to percent.', "Such as commits: 80.")
+        return {}
+    least, most = SOURCE_WEIGHTS
+    return {
+        name.value: reader.number(value, f'"{name.value}"', least, most, 100)
+        for name, value in node.entries
+    }
 
 
 def _embedder(reader: NodeReader, node: Node) -> str:

@@ -35,7 +35,6 @@ _ROUND_PERCENT: Final = 50
 """What a further round counts, of the first one."""
 _BEST: Final = 5
 """Records, and symbols, whose words the next round asks for …"""
-_NONE: Final[Mapping[str, int]] = {}
 _NEW_WORDS: Final = 8
 """… so many of them, and so many that nothing found has."""
 
@@ -45,16 +44,14 @@ def build(
     request: Request,
     excluded: Collection[str] = (),
     actor: str = "",
-    learned: Mapping[str, int] = _NONE,
 ) -> Package:
     """Return the package for a task: ranked, cited, and never larger than its budget when rendered.
 
     The same request and knowledge give the same package, its ID included. Retrievers that fail are
     named in `coverage`. `excluded`: IDs of what the reader has already; they are not considered.
-    `actor`: whom the policy is evaluated for (empty: whoever runs this). `learned`: retriever →
-    percent of its weight. Raises UsageProblem for a task without text, a wrong budget, a wrong
-    policy, or a pin, range, revision or role that names nothing, EnvironmentProblem where kl has
-    not been set up.
+    `actor`: whom the policy is evaluated for (empty: whoever runs this). Raises UsageProblem for a
+    task without text, a wrong budget, a wrong policy, or a pin, range, revision or role that names
+    nothing, EnvironmentProblem where kl has not been set up.
     """
     from kl_hooks.workspace import require_setup, workspace_at
 
@@ -66,7 +63,7 @@ def build(
     )  # today's, also for an older revision: what it denies now is denied there too
     if not request.at:
         with ws.store.reusing():
-            return _build(ws, request, excluded, policy, learned)
+            return _build(ws, request, excluded, policy)
     from kl_hooks.arch.content import require_repository
     from kl_hooks.git.repository import resolve_commit
 
@@ -74,7 +71,7 @@ def build(
         workspace_at(ws, resolve_commit(require_repository(ws), request.at)) as past,
         past.store.reusing(),
     ):
-        return _build(past, request, excluded, policy, learned)
+        return _build(past, request, excluded, policy)
 
 
 def _check(request: Request) -> None:
@@ -99,7 +96,6 @@ def _build(
     request: Request,
     excluded: Collection[str],
     policy: Policy | None,
-    learned: Mapping[str, int],
 ) -> Package:
     from kl_hooks.git.repository import head
     from kl_hooks.store.redaction import redact
@@ -119,7 +115,7 @@ def _build(
 
         quota = plan_quota(ws, request, task.text)
         extra = actor_items(ws, quota.traits)
-    gathered, searches = _search(ws, request, texts, changes, learned)
+    gathered, searches = _search(ws, request, texts, changes)
     queries = [
         Query(
             name,
@@ -227,7 +223,6 @@ def _search(
     request: Request,
     texts: Sequence[str],
     changes: Changes | None,
-    learned: Mapping[str, int],
 ) -> tuple[Gathered, list[Search]]:
     """Return what is found for these texts, each searched by itself, and what each search added.
 
@@ -238,13 +233,15 @@ def _search(
     from kl_hooks.store.redaction import redact
 
     retrievers, failed = all_retrievers(ws.plugins)
+    source_weights = ws.settings.source_weights
     # no hook: code is ranked in this package, and a hook's own module would be one more that every
     # package runs
     retrievers = sorted(
         [*retrievers, Retriever("code", 100, find_code, ROWS)], key=lambda one: one.name
     )
     retrievers = [
-        one._replace(weight=one.weight * learned.get(one.name, 100) // 100) for one in retrievers
+        retriever._replace(weight=retriever.weight * source_weights.get(retriever.name, 100) // 100)
+        for retriever in retrievers
     ]
     asked = [("query 1", 100, one) for one in texts[:1]]
     asked += [(f"query {number}", 100, one) for number, one in enumerate(texts[1:], 2)]
@@ -259,7 +256,7 @@ def _search(
             chosen, broken = [], {}
         elif task.signals == Signals():  # no words to search by: only what applies to every task
             chosen, broken = [one for one in retrievers if one.name == "standing"], {}
-        gathered_now = _weighed(gather(chosen, ws, task, redact), learned)
+        gathered_now = _weighed(gather(chosen, ws, task, redact), source_weights)
         answers.append(
             (name, percent, replace(gathered_now, coverage={**gathered_now.coverage, **broken}))
         )
@@ -350,15 +347,15 @@ def _severity(state: str) -> tuple[bool, bool]:
     ), state == "ok"  # a retriever that failed once did not find all
 
 
-def _weighed(gathered: Gathered, learned: Mapping[str, int]) -> Gathered:
-    """Return what was gathered; candidates state where recall changed the weight of their list."""
+def _weighed(gathered: Gathered, source_weights: Mapping[str, int]) -> Gathered:
+    """Return what was gathered; candidates state where the settings change the weight of their list."""
     lists = {
         name: tuple(
-            replace(one, reasons=(*one.reasons, f"{name} weighs {learned[name]} % by recall"))
+            replace(one, reasons=(*one.reasons, f"{name} weighs {source_weights[name]} % here"))
             for one in rows
         )
         for name, rows in gathered.lists.items()
-        if learned.get(name, 100) != 100
+        if source_weights.get(name, 100) != 100
     }
     if not lists:
         return gathered

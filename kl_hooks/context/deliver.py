@@ -326,7 +326,7 @@ def deliver(
         with one_moment():
             key = cache.key(request, wanted)
             cached = cache.answer(key)
-            package = None if cached else build(ws, request, wanted, actor, _learned_weights(ws))
+            package = None if cached else build(ws, request, wanted, actor)
     except KlError as problem:
         if ws.state.directory.is_dir():
             trace = {
@@ -389,20 +389,6 @@ def _record(
         [one for one in events if one["event"] != package_log.ITEMS],
         records,
     )
-
-
-def _learned_weights(ws: Workspace) -> dict[str, int]:
-    """Return source → percent, where the settings let the recall that commits show change weights
-    (ADR-0038).
-    """
-    if ws.settings.context_weights != "learned":
-        return {}
-    from kl_hooks.context.recall import comparisons, recall_statistics, suggested_weights
-
-    try:
-        return suggested_weights(recall_statistics(comparisons(ws)))
-    except (KlError, OSError):  # a store that can't be read: the retrievers of records report it
-        return {}
 
 
 def _deliver_again(

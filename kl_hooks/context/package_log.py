@@ -40,6 +40,12 @@ ITEMS: Final = "context_items"
 """
 SEARCH: Final = "search"
 """The event of a search: how it ended, and IDs."""
+QUERY: Final = "query"
+"""The event of a query of an agent (`operations.query_log`)."""
+EFFECT: Final = "session_effect"
+"""The event of what a session did with what it was given (`context.effect`); of several of one session
+the newest counts.
+"""
 _NAME: Final = "package log"
 _QUERY: Final = 200
 """Characters of a query that are recorded."""

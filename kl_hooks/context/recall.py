@@ -92,7 +92,7 @@ def update_recall(ws: Workspace) -> int:
     if not unread:
         return 0
     wanted = {package for _, _, packages in unread for package in packages}
-    contained = _logged_items(ws, wanted)
+    contained = logged_items(ws, wanted)
     now = iso(ws.clock.now())
     new_comparisons: list[Comparison] = []
     events: list[Event] = []
@@ -106,7 +106,7 @@ def update_recall(ws: Workspace) -> int:
             new_comparisons.append(compare(sha, package, now, touched, items))
             body = {"result": "positive", "package": package, "commit": sha}
             about = {
-                row[1] for row in items if row[0] in ws.kinds and _is_about(row[2], touched.files)
+                row[1] for row in items if row[0] in ws.kinds and is_about(row[2], touched.files)
             }
             # an amended or rebased commit is the same work: it counts once
             events += [
@@ -128,7 +128,7 @@ def update_recall(ws: Workspace) -> int:
     return len(new)
 
 
-def _logged_items(ws: Workspace, wanted: Collection[str]) -> dict[str, Sequence[Sequence[Any]]]:
+def logged_items(ws: Workspace, wanted: Collection[str]) -> dict[str, Sequence[Sequence[Any]]]:
     """Return package → what it contained, of those that the package log still has."""
     items_of_package: dict[str, Sequence[Sequence[Any]]] = {}
     for event in events_newest_first(ws.state):
@@ -214,7 +214,7 @@ def compare(
     )
     sources: dict[str, tuple[int, int, set[str]]] = {}
     for _, _, paths, brought in items:
-        used = _is_about(paths, touched.files)
+        used = is_about(paths, touched.files)
         for name in brought:
             number, before, files = sources.get(name, (0, 0, set()))
             sources[name] = number + 1, before + used, files | touched.files.intersection(paths)
@@ -236,7 +236,7 @@ def compare(
     )
 
 
-def _is_about(paths: Sequence[str], files: Collection[str]) -> bool:
+def is_about(paths: Sequence[str], files: Collection[str]) -> bool:
     """Return True where one of the files is among these files and folders, or in one of them."""
     folders = tuple(f"{path.rstrip('/')}/" for path in paths)
     return any(file in paths or file.startswith(folders) for file in files)
@@ -419,7 +419,7 @@ def recall_statistics(compared: Sequence[Comparison]) -> dict[str, Any]:
     }
 
 
-_LEAST_PACKAGES: Final = 10
+LEAST_PACKAGES: Final = 10
 _LEAST_ITEMS: Final = 20
 _BOUNDS: Final = (80, 120)
 
@@ -434,7 +434,7 @@ def suggested_weights(statistics: Mapping[str, Any]) -> dict[str, int]:
     """
     sources = {name: one for name, one in statistics["sources"].items() if name != "code"}
     items, touched = (sum(one[key] for one in sources.values()) for key in ("items", "touched"))
-    if statistics["packages"] < _LEAST_PACKAGES or not items:
+    if statistics["packages"] < LEAST_PACKAGES or not items:
         return {}
     mean = 100 * touched // items
     return {

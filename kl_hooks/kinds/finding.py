@@ -166,7 +166,7 @@ _WRITING_ARGUMENTS: Final = {
     **dict.fromkeys(("git diff", "git log", "git show"), "--output.*"),
 }
 """Arguments with which one of them writes all the same, as patterns."""
-_PATH_ARGUMENTS: Final = (
+PATH_ARGUMENTS: Final = (
     "path",
     "file_path",
     "file",
@@ -214,7 +214,7 @@ _DEPENDENCIES: Final = re.compile(
     r"|go\.(?:mod|sum)|Gemfile(?:\.lock)?|poetry\.lock|uv\.lock|Pipfile(?:\.lock)?|pom\.xml|build\.gradle)$"
 )
 # the envelope of Codex's apply_patch: one tool call, files named inside the text
-_PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (\S.*)$", re.MULTILINE)
+PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (\S.*)$", re.MULTILINE)
 _INSTALL: Final = re.compile(
     r"(?:^|[;&|]\s*)(?:\S*/)?(?:pip3?|uv|poetry|npm|yarn|pnpm|cargo|go|gem|apt(?:-get)?|brew|python3?"
     r" -m pip)\s+"
@@ -384,7 +384,7 @@ def extract(call: Call, root: str = "") -> Found | None:
 
     `root`: the folder that paths are made relative to; a path outside of it is nobody's finding.
     """
-    role = _role_of(call.tool)
+    role = role_of(call.tool)
     command = call.text("command", "cmd", "script") or call.command
     if not role or call.omitted:
         return None
@@ -408,8 +408,8 @@ def extract(call: Call, root: str = "") -> Found | None:
     )
 
 
-def _role_of(tool: str) -> str:
-    """`reading`, `writing` or `shell`; empty for a tool that leaves no finding. Case and `_`, `-`
+def role_of(tool: str) -> str:
+    """Return `reading`, `writing` or `shell`; empty for a tool that leaves no finding. Case and `_`, `-`
     do not matter.
     """
     name = re.sub(r"[^a-z]", "", tool.lower())
@@ -419,10 +419,11 @@ def _role_of(tool: str) -> str:
 
 def _is_read_only(line: str) -> bool:
     """True where each command of the line only reads."""
-    return all(map(_reads_only, simple_commands(line)))
+    return all(map(reads_only, simple_commands(line)))
 
 
-def _reads_only(command: Command) -> bool:
+def reads_only(command: Command) -> bool:
+    """Return whether a command changes nothing."""
     name = f"git {command.verb}" if command.name == "git" else command.name
     writing = _WRITING_ARGUMENTS.get(name, "(?!)")
     changes = command.written or any(re.fullmatch(writing, word) for word in command.words[1:])
@@ -433,11 +434,11 @@ def _entity_of(call: Call, root: str) -> tuple[str, bool]:
     """(what a call is about, whether that is a path in the repository); empty for a path outside,
     and for none.
     """
-    path = call.text(*_PATH_ARGUMENTS)
-    if not path and (patched := _PATCHED.search(call.text("input", "patch"))):
+    path = call.text(*PATH_ARGUMENTS)
+    if not path and (patched := PATCHED.search(call.text("input", "patch"))):
         path = patched[1].strip()
     if path:
-        inside = _path_inside(path, root, call.folder)
+        inside = path_inside(path, root, call.folder)
         return inside, bool(inside)
     named = (
         call.text("pattern") or call.text("query") or call.text("command", "cmd") or call.command
@@ -445,8 +446,10 @@ def _entity_of(call: Call, root: str) -> tuple[str, bool]:
     return named or call.text(*call.given), False
 
 
-def _path_inside(path: str, root: str, folder: str) -> str:
-    """The path from the root, `/` between its parts; empty for one that leads out."""
+def path_inside(path: str, root: str, folder: str) -> str:
+    """Return a path from the root, `/` between its parts; empty for one that leads out. `folder`:
+    what a relative one is from.
+    """
     if "/" not in path:
         path = path.replace("\\", "/")
     if not posixpath.isabs(path) and folder and posixpath.isabs(folder):
@@ -493,12 +496,12 @@ def _wording(call: Call, role: str, command: str) -> str:
         done = _PAST_TENSE.get(call.tool.lower()[:5], "changed")
         if not new:
             return done
-        return f"{done}: {_summary(new.splitlines(), call.text(*_PATH_ARGUMENTS))}"
+        return f"{done}: {_summary(new.splitlines(), call.text(*PATH_ARGUMENTS))}"
     if searched := call.text("pattern") or call.text("query"):
         return f"{one_line(searched, 60)!r}: {_search_hits(lines)}"
     if not lines:
         return "empty"
-    return _summary(lines, call.text(*_PATH_ARGUMENTS))
+    return _summary(lines, call.text(*PATH_ARGUMENTS))
 
 
 def _summary(lines: list[str], name: str) -> str:

@@ -27,6 +27,7 @@ _SETTINGS: Final = (
     "redis",
     "reviewers",
     "significance",
+    "source_weights",
     "trusted_agents",
     "verified_requires",
     "verify_exclude",
@@ -77,6 +78,8 @@ def _settings(ws: Workspace, *, has_root: bool) -> Iterator[Setting]:
     sources = _Sources(ws, git)
     for name in _SETTINGS:
         value = getattr(ws.settings, name)
+        if isinstance(value, Mapping):
+            value = [f"{key}: {number}" for key, number in value.items()]
         yield Setting(name, list(value) if isinstance(value, tuple) else value, sources.of(name))
     policy, source = ws.settings.verify, sources.of("verify_exclude")
     yield Setting("verify_mode", policy.mode or "block", source if policy.mode else _DEFAULT)
@@ -110,7 +113,7 @@ class _Sources:
             checkout = ""
         git_key = key.replace("_", "-")
         user = f"git config kl.{git_key}" if git_key in self._git else self._user.get(key, "")
-        if name == "verify_exclude":
+        if name in ("verify_exclude", "source_weights"):
             return checkout or _DEFAULT
         # what a repository asks for here is refused (config/settings.py), so it is never the source
         if name in ("plugins", "maintain", "redis", "drift_alert", "embedder", "trusted_agents"):

@@ -6,6 +6,7 @@ Interfaces hold no logic: a command, a tool, a route or a program makes the requ
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -13,11 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kl_hooks.model.parameter import Parameter, RequestField, fields_of
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.symbol import RECORD_ID, Link
+from kl_hooks.operations.parts import Listing as Listing
 from kl_hooks.operations.parts import leaves, replaced
 
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
     from kl_hooks.workspace import Workspace
+
+
+_QUERIES: Final = ("graph ", "search")
+"""Beginnings of the commands that are queries, though agents have some of them as no tool."""
 
 
 class Operation(NamedTuple):
@@ -70,6 +76,21 @@ class Operation(NamedTuple):
         """The first paragraph of its help, in one line."""
         return " ".join(self.help.partition("\n\n")[0].split())
 
+    @property
+    def is_query(self) -> bool:
+        """Whether it is a question, whose answer may help an agent. Packages have an event of their own."""
+        is_asked = self.is_tool or self.name.startswith(_QUERIES)
+        return is_asked and not self.writes and self.tool_name != "context"
+
+    def arguments(self, request: Any) -> dict[str, Any]:
+        """What a request asks for, by the names that people use, without what has its default."""
+        values = {field: getattr(request, field.name, field.default) for field in self.fields}
+        return {
+            field.public_name: value
+            for field, value in values.items()
+            if value != field.default and value not in ("", (), None)
+        }
+
     def plain(self, result: Any) -> dict[str, Any]:
         """The result as JSON, with its schema."""
         return {"schema": self.schema, **self.to_dict(result)}
@@ -81,23 +102,6 @@ TOP: Final = Parameter(
 """Of the field that limits a list."""
 
 
-class Listing(NamedTuple):
-    """A list of which interfaces show the first items. They are counted after the policy was applied."""
-
-    items: tuple[Any, ...]
-    limit: int
-
-    @property
-    def shown(self) -> tuple[Any, ...]:
-        """The first items."""
-        return self.items[: self.limit]
-
-    @property
-    def total(self) -> int:
-        """How many there are."""
-        return len(self.items)
-
-
 def perform(ws: Workspace, operation: Operation, request: Any, access: Access) -> Any:
     """Run an operation and return of its result what may be shown: what the policy allows, of
     quarantined records no text unasked. Files that it reads must be shown, too. Raises KlError.
@@ -106,13 +110,28 @@ def perform(ws: Workspace, operation: Operation, request: Any, access: Access) -
         from kl_hooks.operations.file_access import require_shown_inputs
 
         require_shown_inputs(ws, access, operation.fields, request)
+    if not access.is_agent:
+        return _shown(ws, operation, request, access)
+    from kl_hooks.operations.query_log import record_query
+
+    began, answer = time.perf_counter(), None
+    try:
+        shown = _shown(ws, operation, request, access)
+        # a person reviews what is quarantined
+        answer = replaced(shown, _is_listing, partial(_unread, ws))
+    finally:
+        if operation.is_query:
+            ms = 1000 * (time.perf_counter() - began)
+            arguments = operation.arguments(request)
+            record_query(ws, operation.name, arguments, answer, access, ms)
+    return answer
+
+
+def _shown(ws: Workspace, operation: Operation, request: Any, access: Access) -> Any:
+    """Run an operation and return what of its result the policy allows."""
     asked = str(request[0]) if request else ""
     shown = visible_result(access, operation.run(ws, request, access), asked)
-    shown = _without_quarantined_titles(ws, shown)
-    # a person reviews what is quarantined
-    if not access.is_agent:
-        return shown
-    return replaced(shown, _is_listing, partial(_unread, ws))
+    return _without_quarantined_titles(ws, shown)
 
 
 def visible_result(access: Access, result: Any, asked: str = "") -> Any:

@@ -5,10 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
+
+
+class Listing(NamedTuple):
+    """A list of which interfaces show the first items. They are counted after the policy was applied."""
+
+    items: tuple[Any, ...]
+    limit: int
+
+    @property
+    def shown(self) -> tuple[Any, ...]:
+        """The first items."""
+        return self.items[: self.limit]
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return len(self.items)
 
 
 class Kinds:

@@ -151,6 +151,41 @@ RECALL: Final = Operation(
 )
 
 
+class EffectRequest(NamedTuple):
+    """Of which days."""
+
+    days: Annotated[int | None, _DAYS] = None
+
+
+def _effect(ws: Workspace, request: EffectRequest, _access: Access) -> Counts:
+    from kl_hooks.context.effect import effect_statistics
+    from kl_hooks.context.gather import all_retrievers
+    from kl_hooks.context.package_log import events_newest_first
+
+    counts = effect_statistics(events_newest_first(ws.state), _since(ws, request.days))
+    names = {retriever.name for retriever in all_retrievers(ws.plugins)[0]}
+    weights = {name: n for name, n in counts["proposed_weights"].items() if name in names}
+    return Counts({**counts, "proposed_weights": weights})
+
+
+EFFECT: Final = Operation(
+    "stats effect",
+    """What sessions of agents did with what they were given: per section of packages and per query.
+
+    `precision`: share of the items whose file the agent then read, edited or named in a command;
+    `recall`: share of the files it edited that the section named. Measured when a session ends,
+    from its transcript. From ten sessions on, weights of sources are proposed: they count once a
+    person commits them as `source_weights` in .kl/config.yaml.
+    """,
+    EffectRequest,
+    _effect,
+    lambda statistics: dict(statistics.counts),
+    "kl.stats.effect/1",
+    "kl stats effect --days 30",
+    is_tool=False,
+)
+
+
 class SearchesRequest(NamedTuple):
     """Of which days, and how many."""
 
@@ -180,4 +215,4 @@ SEARCHES: Final = Operation(
     is_tool=False,
 )
 
-OPERATIONS: Final = (PACKAGES, RECALL, SEARCHES)
+OPERATIONS: Final = (PACKAGES, RECALL, EFFECT, SEARCHES)

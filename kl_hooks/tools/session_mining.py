@@ -22,13 +22,15 @@ def mine_session(ws: Workspace, event: Event, session: Session) -> None:
     `kl memory configure --auto-extract no` forbids it.
 
     Statements, commands that failed and what made them pass become candidates, which a person
-    reviews; what files and commands showed becomes findings. A transcript that can't be read, or
+    reviews; what files and commands showed becomes findings; what the session did with what it was
+    given is counted. A transcript that can't be read, or
     that the policy hides from the agent, and a store that can't be written, leave nothing: an agent
     that ends must not wait for either.
     """
     if not event.transcript or not ws.settings.memory_auto_extract:
         return
     from kl_hooks.context.access import access
+    from kl_hooks.context.effect import record_effect
     from kl_hooks.errors import KlError
     from kl_hooks.evidence.sources.transcript import read_transcript
     from kl_hooks.kinds.finding import Call, record_findings
@@ -48,4 +50,5 @@ def mine_session(ws: Workspace, event: Event, session: Session) -> None:
         store_patterns(ws, transcript_patterns([transcript]))
         calls = list(Call.in_transcript(transcript, event.agent.actor))
         record_findings(ws, islice(calls, session.mined, None))
+        record_effect(ws, transcript, event.session, event.agent.actor)
         session.mined, session.mined_bytes = len(calls), path.stat().st_size

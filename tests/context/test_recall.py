@@ -299,14 +299,14 @@ def test_weights_follow_from_what_commits_touched_within_bounds_and_only_where_a
         db.many("INSERT INTO package_recall (sha, package, body) VALUES (?, ?, ?)", rows)
     text = repo.kl("stats", "recall").stdout
     assert (
-        "suggested weights: commits 102 %, pages 80 %, records 115 % (context_weights: learned"
-        " applies them)" in text
+        "suggested weights: commits 102 %, pages 80 %, records 115 % (source_weights in"
+        " .kl/config.yaml applies them)" in text
     )
     before = repo.kl("context", TASK, "--explain").stdout
-    assert "by recall" not in before
-    repo.git("config", "kl.context-weights", "learned")
+    assert "% here" not in before
+    repo.write(".kl/config.yaml", "version: 1\nsource_weights:\n  records: 115\n  commits: 100\n")
     after = repo.kl("context", TASK, "--explain").stdout
-    assert "records weighs 115 % by recall" in after and "weighs 100 %" not in after
+    assert "records weighs 115 % here" in after and "weighs 100 %" not in after
     (old,), (new,) = (re.findall(r"records (0\.\d+)", one)[:1] for one in (before, after))
     assert round(float(new) / float(old), 2) == 1.15
     assert repo.kl("context", TASK, "--explain").stdout == after
