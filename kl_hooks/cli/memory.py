@@ -74,6 +74,8 @@ def _use_lines(seen: ReviewItem) -> Iterator[str]:
     yield f"{'tier':<13} {seen.support.tier.word}"
     last = f", last on {tally.reinforced_at[:10]}" if tally.reinforced_at else ""
     yield f"{'seen':<13} in {counted(tally.reinforcement, 'session')}{last}"
+    if seen.cost:
+        yield f"{'cost':<13} {seen.cost}"
     helped = f"helped {tally.positive}, did not {tally.negative}"
     yield f"{'weighs':<13} {seen.importance} % today; given {tally.injected}, {helped}"
     if seen.ready:

@@ -120,6 +120,8 @@ def _candidate_lines(one: ReviewItem, review: Review) -> Iterator[str]:
         yield f"    {one_line(line)}"
     if len(one.support.lines) > 5:
         yield f"    and {len(one.support.lines) - 5} more. See: kl memory show {one.record.id}"
+    if one.cost:
+        yield f"  {one.cost}"
     if one.ready:
         yield f"  ready for the project: weighs {one.importance} %, asked for {tally.opened} times"
     for reason in one.quarantine:

@@ -68,7 +68,7 @@ def notes_of(*notes: str) -> tuple[str, ...]:
 
 
 def _review_to_dict(reviewed: ReviewList) -> dict[str, Any]:
-    rows = [item.to_dict() for item in reviewed.items.shown]
+    rows = [item.to_dict() | item.cost_to_dict() for item in reviewed.items.shown]
     return {"memories": rows, "total": reviewed.total}
 
 
@@ -84,7 +84,7 @@ REVIEW: Final = Operation(
     ReviewRequest,
     _review,
     _review_to_dict,
-    "kl.memory.review/2",
+    "kl.memory.review/3",
     "kl memory review --format json | my-reviewer | kl memory review --answers -",
     is_tool=False,
 )
@@ -153,8 +153,10 @@ DECIDE: Final = Operation(
     "Carry out the decisions of a review: all of them, or none.",
     DecideRequest,
     _apply_decisions,
-    lambda reviewed: {"memories": [item.to_dict() for item in reviewed.items]},
-    "kl.memory.review/2",
+    lambda reviewed: {
+        "memories": [item.to_dict() | item.cost_to_dict() for item in reviewed.items]
+    },
+    "kl.memory.review/3",
     "kl memory review --answers answers.json",
     is_tool=False,
 )

@@ -20,6 +20,7 @@ from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Final
 
+from kl_hooks.clock import micros
 from kl_hooks.evidence.commits import LoggedCommit
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.sources.transcript import Message, ToolCall, Transcript
@@ -672,10 +673,28 @@ def _sighting(transcript: Transcript, moment: str, proof: str = "AgentAssertion"
 
 
 def _pattern(
-    transcript: Transcript, moment: str, text: str, category: str, importance: int = 50
+    transcript: Transcript,
+    moment: str,
+    text: str,
+    category: str,
+    importance: int = 50,
+    failures: Sequence[str] = (),
 ) -> Pattern:
-    sightings = (_sighting(transcript, moment),)
+    """`failures`: when each call failed that what was learned would have saved."""
+    sighting = _sighting(transcript, moment)
+    if failures:
+        seconds = _seconds(failures[0], moment)
+        sighting = replace(sighting, failed=len(failures), seconds=seconds)
+    sightings = (sighting,)
     return Pattern(text, category, sightings, True, importance, untrusted=True, source="transcript")
+
+
+def _seconds(began: str, ended: str) -> int:
+    """Whole seconds between two times of a transcript; 0 where one of them is none."""
+    try:
+        return max(micros(ended) - micros(began), 0) // 1_000_000
+    except ValueError:
+        return 0
 
 
 def _stated(transcript: Transcript) -> Iterator[Pattern]:
@@ -738,6 +757,7 @@ def _fixed(transcript: Transcript) -> Iterator[Pattern]:
     """Yield commands that failed, and passed after files were edited, or with more words."""
     failed: dict[str, ToolCall] = {}
     edited: dict[str, list[str]] = {}
+    failures: dict[str, list[str]] = {}
     # by id(): a call holds the map of its arguments, so it can't be hashed
     writes = {id(did): path for did, path in _writes(transcript)}
     for item in transcript.items:
@@ -751,6 +771,7 @@ def _fixed(transcript: Transcript) -> Iterator[Pattern]:
             continue
         if item.failed:
             failed[command], edited[command] = item, []
+            failures.setdefault(command, []).append(item.at)
         elif command not in failed:
             unedited = [other for other, files in edited.items() if not files]
             if former := next(
@@ -761,8 +782,10 @@ def _fixed(transcript: Transcript) -> Iterator[Pattern]:
                     _error_line(failed.pop(former).result) or "no output", _MESSAGE_CUT
                 )
                 text = f"`{cut(_masked(former))}` failed with: {error}; `{cut(_masked(command))}` passed"
-                yield _pattern(transcript, item.at, text, "discovery", _FIX_IMPORTANCE)
+                times = failures.pop(former)
+                yield _pattern(transcript, item.at, text, "discovery", _FIX_IMPORTANCE, times)
         else:
+            times = failures.pop(command)
             files, bad = list(dict.fromkeys(edited.pop(command))), failed.pop(command)
             if files:
                 error, named = (
@@ -770,7 +793,7 @@ def _fixed(transcript: Transcript) -> Iterator[Pattern]:
                     _shorten(files),
                 )
                 text = f"`{cut(command)}` failed with: {error}; it passed after {named} was edited"
-                yield _pattern(transcript, item.at, text, "discovery", _FIX_IMPORTANCE)
+                yield _pattern(transcript, item.at, text, "discovery", _FIX_IMPORTANCE, times)
 
 
 def _is_extended(command: str, other: str) -> bool:
@@ -795,7 +818,8 @@ def _configured(transcript: Transcript) -> Iterator[Pattern]:
     calls = [item for item in transcript.items if isinstance(item, ToolCall)]
     for item in calls:
         for text in _configuration(item):
-            yield _pattern(transcript, item.at, text, "fact")
+            failures = (item.at,) if item.failed else ()
+            yield _pattern(transcript, item.at, text, "fact", failures=failures)
     opened = [path for item in calls if (path := relative(item.path, transcript.folder))]
     for path in dict.fromkeys(path for _, path in _writes(transcript)):
         often = opened.count(path) >= _MENTIONS_OF_SETTING

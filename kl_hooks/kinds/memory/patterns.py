@@ -27,6 +27,10 @@ class Sighting:
     """Class of the evidence: `ExitCode`, `TestResult`, `EvidenceGraph`, `AgentAssertion`."""
     at: str
     """ISO 8601."""
+    failed: int = 0
+    """Calls that failed for want of it, as the transcript has them."""
+    seconds: int = 0
+    """From the first of them to the call that passed; 0: unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from kl_hooks.model.claim import Observation, Tier, tier
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.model.record import Record
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import counted, one_line
 from kl_hooks.records.events import (
     BASIS,
     Event,
@@ -82,6 +82,7 @@ _NEWEST_RECEIPTS: Final = 20
 
 _PERCENT: Final = 10_000
 _FADED_BELOW, _FADED_AFTER = 100_000, 30 * DAY
+_MINUTE: Final = 60
 _READY_IMPORTANCE, _READY_OPENED = 70, 2
 """Percent, and how often somebody asked for it: then a candidate should become a file of the
 project.
@@ -107,6 +108,10 @@ class Tally:
     """Who verified it since it was last disproven: verifying it twice adds nothing."""
     disproven: int = 0
     """Since it was last verified."""
+    failed: int = 0
+    """Calls of agents that failed for want of it, in all sessions that showed it."""
+    seconds: int = 0
+    """From the first failure to the pass, in all of them."""
 
     @property
     def reinforcement(self) -> int:
@@ -233,7 +238,14 @@ def _reinforced(tally: Tally, event: Event) -> Tally:
         # the newest, since these decide the tier
         receipts=(tally.receipts + tuple(dict.fromkeys(new)))[-_MOST_RECEIPTS:],
         reinforced_at=max(tally.reinforced_at, str(event.body.get("seen") or event.at)),
+        failed=tally.failed + _number(event.body.get("failed")),
+        seconds=tally.seconds + _number(event.body.get("seconds")),
     )
+
+
+def _number(value: object) -> int:
+    # an event of another clone, or of an older version, may hold anything
+    return value if type(value) is int and value > 0 else 0
 
 
 def reinforce(ws: Workspace, sightings: Mapping[str, Sequence[Sighting]]) -> list[str]:
@@ -252,11 +264,15 @@ def reinforce(ws: Workspace, sightings: Mapping[str, Sequence[Sighting]]) -> lis
             receipts = list(dict.fromkeys(sighting.receipt for sighting in new_sightings))[
                 -_NEWEST_RECEIPTS:
             ]
-            body = {
+            body: dict[str, Any] = {
                 "receipts": receipts,
                 "proof": new_sightings[0].proof,
                 "seen": max(sighting.at for sighting in new_sightings),
             }
+            failed = sum(sighting.failed for sighting in new_sightings)
+            if failed:
+                seconds = sum(sighting.seconds for sighting in new_sightings)
+                body |= {"failed": failed, "seconds": seconds}
             events.append(Event(REINFORCED, memory_id, session, body))
     append_events(ws, events)
     return list(dict.fromkeys(event.record for event in events))
@@ -572,6 +588,24 @@ class ReviewItem:
             and self.importance >= _READY_IMPORTANCE
         )
 
+    @property
+    def cost(self) -> str:
+        """What not knowing it cost the sessions that showed it, as their transcripts have it; empty:
+        nothing that they show.
+        """
+        tally = self.tally
+        if not tally.failed:
+            return ""
+        text = (
+            f"seen in {counted(tally.reinforcement, 'session')}:"
+            f" {counted(tally.failed, 'failed command')}"
+        )
+        if not tally.seconds:
+            return text
+        if tally.seconds < _MINUTE:
+            return f"{text}, {counted(tally.seconds, 'second')} until it passed"
+        return f"{text}, {counted(round(tally.seconds / _MINUTE), 'minute')} until it passed"
+
     def quality(self, now: int) -> float:
         """Return its quality at `now`, 0 to 1: computed, never stored."""
         from kl_hooks.model.decay import quality
@@ -612,6 +646,10 @@ class ReviewItem:
             "positive": tally.positive,
             "negative": tally.negative,
         }
+
+    def cost_to_dict(self) -> dict[str, int]:
+        """Return what `cost` is made of."""
+        return {"failed_commands": self.tally.failed, "failed_seconds": self.tally.seconds}
 
 
 def review_queue(

@@ -4,11 +4,16 @@ away.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from kl_hooks.evidence.sources.transcript import Message, ToolCall, Transcript
 from kl_hooks.kinds.memory.miners import relative, statements, transcript_patterns
 from kl_hooks.kinds.memory.patterns import Pattern
+from tests.support import Checkout
 
 
 def session(*items: Message | ToolCall, name: str = "s1") -> Transcript:
@@ -166,3 +171,51 @@ def test_all_of_it_is_untrusted_and_reinforced_by_other_sessions() -> None:
 )
 def test_only_files_of_the_repository_count(path: str, inside: str) -> None:
     assert relative(path, "/repo") == inside
+
+
+def _transcript(path: Path, folder: Path, failures: int, *, timed: bool = True) -> Path:
+    """A session in which `make proto` failed so often, an edit apart, four minutes apart."""
+    calls = [("Bash", {"command": "make proto"}, True)] * failures
+    calls += [("Edit", {"file_path": str(folder / "a.py")}, False)]
+    calls += [("Bash", {"command": "make proto"}, False)]
+    lines: list[dict[str, Any]] = []
+    for number, (name, given, failed) in enumerate(calls):
+        use = {"type": "tool_use", "id": f"t{number}", "name": name, "input": given}
+        content = "ValueError: no header" if failed else "ok"
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": content}
+        for role, part in (("assistant", use), ("user", result | {"is_error": failed})):
+            line = {"sessionId": path.stem, "cwd": str(folder)}
+            time = {"timestamp": f"2026-11-20T10:{4 * number:02}:00.000Z"} if timed else {}
+            lines.append(line | time | {"message": {"role": role, "content": [part]}})
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_a_reviewer_sees_what_a_proposed_fact_would_have_saved(
+    repo: Checkout, tmp_path: Path
+) -> None:
+    assert repo.kl("init", "--yes").returncode == 0
+    for name, failures in (("s1", 2), ("s2", 3)):
+        path = _transcript(tmp_path / f"{name}.jsonl", repo.root, failures)
+        assert repo.kl("memory", "mine", "--transcript", str(path)).returncode == 0
+    shown = repo.kl("memory", "review", input="q\n")
+    # from the first failure to the pass: 3 and 4 steps of four minutes
+    cost = "seen in 2 sessions: 5 failed commands, 28 minutes until it passed"
+    assert f"  {cost}\n" in shown.stdout
+    [row] = json.loads(repo.kl("memory", "review", "--format", "json").stdout)["memories"]
+    assert (row["failed_commands"], row["failed_seconds"]) == (5, 28 * 60)
+    assert f"cost          {cost}\n" in repo.kl("memory", "show", row["id"]).stdout
+    # the same session again adds nothing; times that are not there are not made up
+    assert repo.kl("memory", "mine", "--transcript", str(path)).returncode == 0
+    untimed = _transcript(tmp_path / "s3.jsonl", repo.root, 1, timed=False)
+    assert repo.kl("memory", "mine", "--transcript", str(untimed)).returncode == 0
+    assert (
+        "seen in 3 sessions: 6 failed commands, 28 minutes"
+        in repo.kl("memory", "show", row["id"]).stdout
+    )
+
+
+def test_a_stated_fact_saved_nothing_that_the_transcript_holds(repo: Checkout) -> None:
+    assert repo.kl("init", "--yes").returncode == 0
+    assert repo.kl("memory", "add", "Run make proto first.", "--agent").returncode == 0
+    assert "failed command" not in repo.kl("memory", "review", input="q\n").stdout
