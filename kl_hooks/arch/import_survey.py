@@ -32,6 +32,7 @@ from kl_hooks.arch.layers import (
     layer_lookup,
     namespace_lookup,
 )
+from kl_hooks.code.languages import read_imports, scanners_of
 from kl_hooks.code.modules import (
     ModuleIndex,
     QueriedNames,
@@ -41,7 +42,6 @@ from kl_hooks.code.modules import (
     plain_name,
 )
 from kl_hooks.code.scanner.parser import unavailable_facts
-from kl_hooks.code.scanner.python import read_imports, scanners_of
 from kl_hooks.config.compile_cache import read_entry, write_entry
 from kl_hooks.git.files import FileEntry
 from kl_hooks.model.problem import Problem

@@ -38,8 +38,7 @@ from kl_hooks.cli.output import (
     warn,
     workspace,
 )
-from kl_hooks.code.languages import unread_in_worktree, unread_text
-from kl_hooks.code.scanner.python import scanners_of
+from kl_hooks.code.languages import scanners_of, unread_in_worktree, unread_text
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem

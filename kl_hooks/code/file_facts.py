@@ -21,6 +21,7 @@ from io import BytesIO
 from itertools import accumulate, pairwise
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+from kl_hooks.code.languages import Progress, content_keys, hide_literals, no_progress
 from kl_hooks.code.modules import imported_names, module_names
 from kl_hooks.code.scanner.parser import (
     Facts,
@@ -31,7 +32,6 @@ from kl_hooks.code.scanner.parser import (
     unavailable_facts,
     unreadable_facts,
 )
-from kl_hooks.code.scanner.python import Progress, content_keys, hide_literals, no_progress
 from kl_hooks.code.scanner.symbols import namespace_signature
 from kl_hooks.errors import KlError
 from kl_hooks.model.text import one_line
@@ -373,6 +373,7 @@ UNNAMED: Final = "_"
 """The module that every content is scanned as: facts are remembered by content, and named
 afterwards.
 """
+_MODULE: Final = f"namespace:{UNNAMED}"
 
 
 def facts_under(facts: Facts, module: str, path: str) -> Facts:
@@ -387,7 +388,7 @@ def _renamed(facts: Facts, module: str, path: str) -> Facts:
     symbols = []
     for identifier, line, end_line, signature, doc, content_hash in facts["symbols"]:
         prefix, _, name = identifier.partition(":")
-        shown = namespace_signature(module) if prefix == "namespace" else signature
+        shown = namespace_signature(module) if identifier == _MODULE else signature
         identifier = f"{prefix}:{module}{name.removeprefix(UNNAMED)}"
         symbols.append([identifier, line, end_line, shown, doc, content_hash])
     tests = []

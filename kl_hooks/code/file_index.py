@@ -14,8 +14,8 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kl_hooks.code.languages import content_keys
 from kl_hooks.code.modules import is_marker
-from kl_hooks.code.scanner.python import content_keys
 from kl_hooks.store.database import Rows
 
 if TYPE_CHECKING:

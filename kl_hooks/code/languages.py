@@ -1,21 +1,31 @@
-"""Languages of source files, and how many files of each no scanner reads.
+"""The languages of source files: the ends of their files' names, who reads them, how their modules are
+named, and how many files no scanner reads.
 
-A question about the graph may find nothing because no scanner reads the file. Such files are
-counted by language, so that no answer looks complete that is not.
+A language is data here: `SCANNED` names its scanner and its module system, which are imported only
+where one of its files is read. It takes part where the packages that it needs are installed (the
+extra `languages`; Python needs none). A question about the graph may find nothing because no scanner
+reads the file: such files are counted by language, so that no answer looks complete that is not.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kl_hooks.code.scanner.parser import VERSION, no_garbage_collection
 from kl_hooks.model.text import counted
 
 if TYPE_CHECKING:
+    from kl_hooks.code.module_systems import ModuleSystem
+    from kl_hooks.code.scanner.parser import Key, Read
+    from kl_hooks.git.files import FileEntry
     from kl_hooks.git.repository import Repository
     from kl_hooks.hookspecs import Scanner
+    from kl_hooks.workspace import Workspace
 
 LANGUAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "C": (".c", ".h"),
@@ -53,8 +63,217 @@ _LANGUAGE_OF: Final = {suffix: name for name, suffixes in LANGUAGES.items() for 
 SUFFIXES: Final = tuple(_LANGUAGE_OF)
 """The ends of the names of all source files that are known."""
 
+
+class Language(NamedTuple):
+    """A language, or the configuration of its projects, that a scanner of ours reads."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    version: str
+    """Part of the cache key: raised whenever the same bytes would give other facts."""
+    scan: str
+    """`module:function`, imported when the first file is read; see `hookspecs.Scanner.scan`."""
+    imports: str = ""
+    """The same of a shorter way to the imports alone, where there is one."""
+    modules: str = ""
+    """`module:name` of its `ModuleSystem`, where modules are named by their paths; empty: they have
+    dotted names, by the rules of `kl_hooks.code.modules`.
+    """
+    requires: tuple[str, ...] = ()
+    """The packages that must be importable; those of the extra `languages`."""
+
+
+_NODE_MODULES: Final = "kl_hooks.code.typescript.modules:NODE"
+_NODE_PACKAGES: Final = ("tree_sitter", "tree_sitter_typescript", "tree_sitter_javascript")
+_NODE_CONFIGURATIONS: Final = (
+    "package.json",
+    "jsconfig.json",
+    "tsconfig.json",
+    # what others extend or refer to has no name of its own; these are usual
+    *(
+        f"tsconfig.{name}.json"
+        for name in ("app", "base", "build", "common", "lib", "node", "shared")
+    ),
+)
+
+
+def _of_node(name: str, suffixes: tuple[str, ...], version: str, scan: str) -> Language:
+    """A language whose modules Node and the TypeScript compiler find."""
+    return Language(
+        name,
+        suffixes,
+        version,
+        f"kl_hooks.code.typescript.scanner:{scan}",
+        modules=_NODE_MODULES,
+        requires=_NODE_PACKAGES,
+    )
+
+
+SCANNED: Final = (
+    Language(
+        "python",
+        (".py",),
+        VERSION,
+        "kl_hooks.code.scanner.python:scan_guarded",
+        "kl_hooks.code.scanner.python:imports_guarded",
+    ),
+    _of_node("TypeScript", (".ts", ".mts", ".cts"), "typescript/1", "scan_typescript"),
+    _of_node("TSX", (".tsx",), "tsx/1", "scan_tsx"),
+    _of_node("JavaScript", (".js", ".jsx", ".mjs", ".cjs"), "javascript/1", "scan_javascript"),
+    Language(
+        "configuration of TypeScript and Node",
+        _NODE_CONFIGURATIONS,
+        "node-configuration/1",
+        "kl_hooks.code.typescript.configuration:scan_configuration",
+        modules=_NODE_MODULES,
+        requires=_NODE_PACKAGES,
+    ),
+)
+"""The languages that are read, in the order in which their scanners are asked."""
+EXTRA: Final = "pip install 'kl-hooks[languages]'"
+"""Installs what the scanners of some of them need."""
+
 Unread = Mapping[str, int]
 """Language → number of files that no scanner reads; the language with most of them first."""
+
+
+def scanners_of(ws: Workspace) -> list[Scanner]:
+    """All scanners of ours and of plugins, the ones to be asked first first."""
+    # ours alone: a commit hook needs nothing else of 14 plugins and their manager
+    own = not ws.settings.plugins
+    if own:
+        return own_scanners()
+    return [scanner for some in ws.plugins.hook.kl_scanners() for scanner in some]
+
+
+def own_scanners() -> list[Scanner]:
+    """Those of all languages whose packages are installed."""
+    from kl_hooks.hookspecs import Scanner  # with pluggy; who looks at no file has no need of it
+
+    return [
+        Scanner(
+            language.name,
+            language.suffixes,
+            language.version,
+            _later(language.scan),
+            _later(language.imports) if language.imports else None,
+        )
+        for language in SCANNED
+        if _are_installed(language.requires)
+    ]
+
+
+@cache
+def _are_installed(packages: tuple[str, ...]) -> bool:
+    if not packages:
+        return True
+    from importlib.util import find_spec
+
+    return all(find_spec(package) is not None for package in packages)
+
+
+def _later(place: str) -> Callable[..., Mapping[str, Any]]:
+    """The function that `module:function` means, imported when it is first called: most commands read
+    no file of most languages.
+    """
+
+    def read(*arguments: Any) -> Mapping[str, Any]:
+        facts: Mapping[str, Any] = _named(place)(*arguments)
+        return facts
+
+    return read
+
+
+@cache
+def _named(place: str) -> Any:
+    """What `module:name` means."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+def scanner_of(path: str, scanners: Sequence[Scanner]) -> Scanner | None:
+    """The scanner for a file: the first that knows its suffix."""
+    for scanner in scanners:
+        if path.endswith(scanner.suffixes):
+            return scanner
+    return None
+
+
+FILE_MODULES: Final = tuple(
+    suffix for language in SCANNED if language.modules for suffix in language.suffixes
+)
+"""The ends of the names of files whose modules are named by their paths."""
+
+
+def module_system(path: str) -> ModuleSystem | None:
+    """The module system of a file's language; None where modules have dotted names, and for what no
+    scanner of ours reads.
+    """
+    if not path.endswith(FILE_MODULES):
+        return None
+    language = next(language for language in SCANNED if path.endswith(language.suffixes))
+    system: ModuleSystem = _named(language.modules)
+    return system
+
+
+def read_imports(
+    entries: Sequence[FileEntry], read: Read, scanners: Sequence[Scanner]
+) -> dict[str, dict[str, Any]]:
+    """Path → `error` and `imports` of the facts (see `code.scan`) of every entry that a scanner
+    knows.
+
+    What can't be read is omitted.
+    """
+    scanner_by_path = {
+        entry.path: scanner for entry in entries if (scanner := scanner_of(entry.path, scanners))
+    }
+    imports_of = {}
+    with no_garbage_collection():
+        for entry, content in read([entry for entry in entries if entry.path in scanner_by_path]):
+            scanner = scanner_by_path[entry.path]
+            if scanner.imports:
+                whole = scanner.imports(content, entry.path)
+            else:
+                whole = scanner.scan(content, entry.path, "_")
+            imports_of[entry.path] = _imports(whole)
+    return imports_of
+
+
+def _imports(facts: Mapping[str, Any]) -> dict[str, Any]:
+    hide_literals(facts["imports"])
+    return {"error": facts["error"], "imports": facts["imports"]}
+
+
+def hide_literals(rows: Sequence[list[Any]]) -> None:
+    """Takes secrets out of the statements that hold free text: calls that import by a name in
+    quotes.
+    """
+    for row in rows:
+        if row[4] == "dynamic import":
+            from kl_hooks.store.redaction import redact_or_omit
+
+            row[5] = redact_or_omit(row[5], "python")
+
+
+def content_keys(entries: Iterable[FileEntry], scanners: Sequence[Scanner]) -> dict[str, Key]:
+    """Path → (blob, scanner's version) for each entry that a scanner knows; the first scanner of a
+    suffix wins.
+    """
+    key_of: dict[str, Key] = {}
+    for entry in entries:
+        scanner = scanner_of(entry.path, scanners)
+        if scanner is not None:
+            key_of[entry.path] = (entry.blob, scanner.version)
+    return key_of
+
+
+Progress = Callable[[Iterator[Any], int], Iterator[Any]]
+"""Given what is about to come and how many, hands it on: so that progress can be shown."""
+
+
+def no_progress(steps: Iterator[Any], number: int) -> Iterator[Any]:
+    """Hand on what comes."""
+    return steps
 
 
 def unread(paths: Iterable[str], scanners: Sequence[Scanner]) -> Unread:
@@ -97,4 +316,14 @@ def unread_text(numbers: Unread) -> str:
     if not numbers:
         return ""
     languages = ", ".join(f"{language} ({number})" for language, number in numbers.items())
-    return f"{counted(sum(numbers.values()), 'file')} not assessed, no scanner reads {languages}"
+    text = f"{counted(sum(numbers.values()), 'file')} not assessed, no scanner reads {languages}"
+    optional = {
+        _LANGUAGE_OF.get(suffix)
+        for language in SCANNED
+        if language.requires
+        for suffix in language.suffixes
+    }
+    missing = [language for language in numbers if language in optional]
+    if not missing:
+        return text
+    return f"{text}; {' and '.join(missing)}: {EXTRA}"

@@ -24,6 +24,8 @@ from zlib import crc32
 
 from kl_hooks.code import file_facts, name_index
 from kl_hooks.code.file_facts import Outlines, facts_under
+from kl_hooks.code.languages import FILE_MODULES, module_system
+from kl_hooks.code.module_systems import PATH_LEVEL, WHOLE, ModuleSystem, decoded, encoded
 from kl_hooks.code.modules import ModuleIndex, absolute, file_links, plain_name
 from kl_hooks.code.scanner.expressions import (
     DEFINED,
@@ -42,7 +44,7 @@ from kl_hooks.code.scanner.parser import Outline
 from kl_hooks.code.scanner.references import INHERITS, RELATIONS
 from kl_hooks.graph import links
 from kl_hooks.graph.links import Interned, Row
-from kl_hooks.model.symbol import Link, last_name
+from kl_hooks.model.symbol import FILE_SIGN, Link, last_name
 from kl_hooks.store.database import Rows, chunks, placeholders
 
 if TYPE_CHECKING:
@@ -67,11 +69,13 @@ class Value(NamedTuple):
     """Of a symbol's Id."""
     returned: bool = False
     """True where a function's annotation was believed on the way."""
+    sign: str = "."
+    """Between the module and the name in its Id."""
 
     @property
     def id(self) -> str:
         """The Id of a symbol."""
-        return f"{self.prefix}:{self.module}.{self.name}"
+        return f"{self.prefix}:{self.module}{self.sign}{self.name}"
 
 
 class Resolved(NamedTuple):
@@ -92,6 +96,14 @@ EXTERNAL: Final = Value("external", "")
 NOTHING: Final = Resolved((), ())
 _STARS: Final = "*"
 """Instead of a name of a module: its star imports."""
+_SETTINGS: Final = "settings:"
+"""Instead of a name of a configuration file: what it states."""
+_PACKAGE: Final = "package:"
+"""Before the name of a package: which configuration files name one so."""
+PACKAGE_FILES: Final = ("package.json", "Cargo.toml")
+"""The configuration files that name packages."""
+DEFAULT: Final = "default"
+"""What `export default` exports."""
 ALL: Final = "__all__"
 
 
@@ -152,6 +164,7 @@ class Resolver:
         self._orders: dict[tuple[str, str], _Answer[list[tuple[str, str]]]] = {}
         self._values: dict[tuple[str, Ref], _Answer[Value | None]] = {}
         self._consulted: list[_Consulted | _Answer[Any]] = []
+        self._packages: dict[str, list[str]] | None = None
 
     def consulted(self, module: str) -> set[_Consulted]:
         """What the answers since the last call depend on, without the names of `module` itself."""
@@ -178,6 +191,27 @@ class Resolver:
         """The module that an import of this name means in the file `importer`."""
         self._consulted.append(name)
         return self._known.find(name, importer)
+
+    def is_file(self, path: str) -> bool:
+        """Whether a source or configuration file has this path; see `FileView`."""
+        self._consulted.append(path)
+        return self._known.has_file(path)
+
+    def settings(self, path: str) -> Mapping[str, str]:
+        """What a configuration file states; see `FileView`."""
+        self._consulted += [path, (path, _SETTINGS)]
+        outline = self._outline(path) if self._known.has_file(path) else None
+        return (outline.get("settings") if outline is not None else None) or {}
+
+    def packages(self, name: str) -> Sequence[str]:
+        """The configuration files that name a package so; see `FileView`."""
+        self._consulted.append(f"{_PACKAGE}{name}")
+        if self._packages is None:
+            self._packages = {}
+            for path in self._known.files_called(PACKAGE_FILES):
+                settings = (self._outline(path) or {}).get("settings") or {}
+                self._packages.setdefault(settings.get("name", ""), []).append(path)
+        return self._packages.get(name, ())
 
     def resolve(self, expression: str, module: str) -> Resolved:
         """What an expression of a module leads to; nothing for what lies outside of the
@@ -254,7 +288,7 @@ class Resolver:
             key = f"{owner}.{attribute}"
             self._consulted.append((where, key))
             if outline is not None and key in outline["defs"]:
-                return Value("symbol", where, key, outline["defs"][key])
+                return self._symbol(where, key, outline["defs"][key])
             if outline is not None and key in outline["types"]:
                 return Value("attribute", where, key)
         return None
@@ -273,7 +307,25 @@ class Resolver:
         prefix = outline["defs"].get(ref.path) if outline is not None else None
         if prefix is None:
             return None
-        return Value(_SORTS[ref.kind], module, ref.path, prefix)
+        return self._symbol(module, ref.path, prefix)._replace(sort=_SORTS[ref.kind])
+
+    def _symbol(self, module: str, name: str, prefix: str) -> Value:
+        return Value("symbol", module, name, prefix, False, self._sign(module))
+
+    def _sign(self, module: str) -> str:
+        # a dotted name may end as such a path does (`static.js`, of static/js.py)
+        if module.endswith(FILE_MODULES) and self._known.path_of(module) == module:
+            return FILE_SIGN
+        return "."
+
+    def constructor(self, value: Value) -> Value | None:
+        """The method that is called where a class is."""
+        if value.sign == FILE_SIGN:
+            system = module_system(value.module)
+            name = system.constructor if system is not None else ""
+        else:
+            name = "__init__"
+        return self.member(value.module, value.name, name) if name else None
 
     def _value(self, ref: Ref, module: str, deep: int) -> Value | None:
         key = (module, ref)
@@ -347,6 +399,8 @@ class Resolver:
 
     def _part(self, value: Value, name: str, deep: int) -> Value | None:
         if value.sort == "module":
+            if self._sign(value.module) == FILE_SIGN:
+                return self._exported(value.module, name, deep, set())
             return self._lookup(value.module, name, deep, set())
         if value.sort == "package":
             return self._module(f"{value.module}.{name}", "")
@@ -354,7 +408,7 @@ class Resolver:
             if name == "__class__":
                 return value
             return self.member(value.module, value.name, name, value.sort == "above")
-        if value.prefix in CLASSES:
+        if value.prefix in CLASSES or value.prefix == "namespace":
             return self.member(value.module, value.name, name)
         # an attribute of a function is not one of what calling it returns
         typed = self._type(value) if deep <= _DEEP and value.prefix not in FUNCTIONS else None
@@ -363,8 +417,61 @@ class Resolver:
             return typed_value
         return self._attribute(typed_value, name, deep + 1)
 
+    def _imported_file(self, system: ModuleSystem, ref: Ref, path: str, deep: int) -> Value | None:
+        """What is imported in a language that names modules by their paths."""
+        target = system.find(decoded(ref.module), path, self)
+        if target is None:
+            return EXTERNAL
+        module = self._known.module_of(target.path)
+        if target.within:
+            source: Value | None = self._exported(module, target.within, deep + 1, set())
+        else:
+            source = Value("module", module)
+        if not ref.path or source is None:
+            return source
+        if ref.path == WHOLE:
+            return self._exported(module, WHOLE, deep + 1, set()) or source
+        if target.within:
+            return self._attribute(source, ref.path, deep + 1)
+        return self._exported(module, ref.path, deep + 1, set())
+
+    def _exported(
+        self, module: str, name: str, deep: int, visited: set[tuple[str, str]]
+    ) -> Value | None:
+        """A name of such a module as other files see it: exported under that name, or by a file whose
+        exports it hands on.
+        """
+        if (module, name) in visited or deep > _DEEP:
+            return None
+        visited.add((module, name))
+        self._consulted.append((module, name))
+        outline = self._outline(module)
+        if outline is None:
+            return None
+        expression = outline["names"].get(name)
+        if expression:
+            return self._value(decode(expression), module, deep + 1)
+        if name in outline["defs"]:
+            return self._symbol(module, name, outline["defs"][name])
+        if name in (DEFAULT, WHOLE):  # `export *` hands on every name but it
+            return None
+        self._consulted.append((module, _STARS))
+        is_outside = False
+        for star in outline["stars"]:
+            source = self._imported(decode(star), module, deep)
+            is_outside = is_outside or source is EXTERNAL
+            if source is not None and source.sort == "module":
+                value = self._exported(source.module, name, deep + 1, visited)
+                if value is not None and value is not EXTERNAL:
+                    return value
+                is_outside = is_outside or value is EXTERNAL
+        return EXTERNAL if is_outside else None
+
     def _imported(self, ref: Ref, module: str, deep: int) -> Value | None:
         path, name = self._known.path_of(module), ref.path
+        system = module_system(path)
+        if system is not None:
+            return self._imported_file(system, ref, path, deep)
         inside = path.endswith("/__init__.py") or path == "__init__.py"
         base = absolute(*ref.import_base, module, inside)
         if base is None:
@@ -559,6 +666,10 @@ def _changed_keys(
             while package := package.rpartition(".")[0]:
                 if not _is_still_package(db, package, changed):
                     keys.add(f"{package}.")
+    for outlined in (before, now):
+        for _, outline in outlined.values():
+            if name := (outline.get("settings") or {}).get("name"):
+                keys.add(f"{_PACKAGE}{name}")
     return keys
 
 
@@ -575,6 +686,8 @@ def _entries(files: Outlined) -> Iterator[tuple[str, str, str, str, str]]:
             for key, value in (some or {}).items()
         ]
         entries += [("stars", _STARS, outline.get("stars")), ("all", ALL, outline.get("all"))]
+        if settings := outline.get("settings"):
+            entries.append(("settings", _SETTINGS, settings))
         yield from ((path, module, key, part, str(value)) for part, key, value in entries)
 
 
@@ -678,6 +791,26 @@ def _depending_links(path: str, imported: Iterable[Link], modules: ModuleIndex) 
         )
 
 
+def _path_links(
+    path: str, rows: Iterable[Sequence[Any]], system: ModuleSystem, resolver: Resolver
+) -> list[Link]:
+    """The import Links of a file whose module is named by its path, as `modules.file_links`."""
+    module = resolver.module_of(path)
+    links_by_place: dict[tuple[str, int, str], Link] = {}
+    for specifier, _, _, line, manner, _ in rows:
+        target = system.find(specifier, path, resolver)
+        if target is None:
+            name = system.outside(specifier, path)
+        else:
+            name = resolver.module_of(target.path)
+        if name != module:
+            link = Link(
+                f"namespace:{module}", "imports", f"namespace:{name}", path, line, manner, 100
+            )
+            links_by_place.setdefault((name, line, manner), link)
+    return sorted(links_by_place.values(), key=lambda link: (link.line, link.target, link.method))
+
+
 def test_links(tests: Sequence[Sequence[Any]]) -> Iterator[Row]:
     """test → the function that pytest calls for it; `tests`: see `code.tests_found`."""
     for row in tests:
@@ -696,7 +829,8 @@ def from_import_links(
     for wanted, name, level, line, manner, _ in rows:
         if not name or name == "*":
             continue
-        resolved = resolver.resolve(imported("." * level + wanted, name), module)
+        source = encoded(wanted) if level == PATH_LEVEL else "." * level + wanted
+        resolved = resolver.resolve(imported(source, name), module)
         if (
             resolved.symbols
             and not resolved.lost
@@ -776,7 +910,7 @@ def _targets(
             method, confidence = _RETURNED
         yield value.id, meant, method, confidence
         if meant and value.prefix in CLASSES:
-            initializer = resolver.member(value.module, value.name, "__init__")
+            initializer = resolver.constructor(value)
             if initializer is not None and initializer.sort == "symbol":
                 # at most 90, as for self and super: a subclass may know better (docs/code-graph.md)
                 yield initializer.id, True, CONSTRUCTOR, min(confidence, 90)
@@ -846,7 +980,11 @@ class Linker:
         """All links of one file."""
         module = self._targets.module_of(path)
         yield from _defined_links(path, facts["symbols"])
-        imported = file_links(path, facts["imports"], self._resolver)
+        system = module_system(path)
+        if system is None:
+            imported = file_links(path, facts["imports"], self._resolver)
+        else:
+            imported = _path_links(path, facts["imports"], system, self._resolver)
         for link in imported:
             yield link.source, link.relation, link.target, link.line, link.method, link.confidence
         yield from _depending_links(path, imported, self._targets)

@@ -273,6 +273,14 @@ class ModuleIndex:
         """The file of a module; empty for none of the modules."""
         return self._paths.get(module, "")
 
+    def has_file(self, path: str) -> bool:
+        """Whether one of the files has this path."""
+        return path in self._modules
+
+    def files_called(self, names: Sequence[str]) -> Sequence[str]:
+        """The paths of the files with one of these names, in whatever folders."""
+        return sorted(path for path in self._modules if path.rpartition("/")[2] in names)
+
     def inside(self, name: str) -> bool:
         """True if there are modules under this name, whether it is a module itself or not (PEP
         420).

@@ -99,6 +99,6 @@ kl_schema = schema_hook(Schema("code", "graph", (TABLES,), before=7))
 def kl_scanners() -> Sequence[Scanner]:
     """Python, by the standard library's parser."""
     # hooks are loaded at every start: what they need is imported when they are called (ADR-0024)
-    from kl_hooks.code.scanner.python import own_scanners
+    from kl_hooks.code.languages import own_scanners
 
     return own_scanners()

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from kl_hooks.code import file_facts, file_index, name_index
 from kl_hooks.code.file_facts import FilesFacts, TempBlobFile, scan_missing
 from kl_hooks.code.file_index import UNAVAILABLE, File, PendingChanges, errors_of, pending_changes
+from kl_hooks.code.languages import Progress
 from kl_hooks.code.linker import Linker, Outlined, relink, replace_consulted
 from kl_hooks.code.modules import (
     ModuleIndex,
@@ -42,11 +43,10 @@ from kl_hooks.code.scanner.parser import (
     no_garbage_collection,
     unavailable_facts,
 )
-from kl_hooks.code.scanner.python import Progress
 from kl_hooks.graph import links
 from kl_hooks.graph.links import Interned
 from kl_hooks.index import postings
-from kl_hooks.model.symbol import last_name
+from kl_hooks.model.symbol import FILE_SIGN, last_name
 from kl_hooks.store.database import Rows, chunks, placeholders
 
 if TYPE_CHECKING:
@@ -185,11 +185,11 @@ def terms_of(path: str, facts: Facts) -> postings.FileTerms:
 
 def _symbol_text(place: int, row: Sequence[Any], words: str) -> postings.SymbolText:
     identifier, _, _, signature, doc, _ = row
-    owner, _, name = identifier.rpartition(".")
+    name = last_name(identifier)
+    is_inner = "." in identifier.rpartition(FILE_SIGN)[2]
+    owner = last_name(identifier.rpartition(".")[0]) if is_inner else ""
     texts = " ".join(postings.WORD.findall(signature)), " ".join(postings.WORD.findall(doc))
-    return postings.SymbolText(
-        place, name, last_name(owner), f"( {texts[0]} ' {texts[1]} . {words}"
-    )
+    return postings.SymbolText(place, name, owner, f"( {texts[0]} ' {texts[1]} . {words}")
 
 
 _AT_ONCE: Final = 40
@@ -491,12 +491,22 @@ class StoredModuleIndex(ModuleIndex):
         self._found: dict[str, list[tuple[str, str]]] = {}
         self._above: dict[str, bool] = {}
         self._asked: dict[str, str] = {}
+        self._present: dict[str, bool] = {}
 
     def module_of(self, path: str) -> str:
         rows = self._db.rows("SELECT module FROM files WHERE path = ?", (path,))
         if not rows:
             raise KeyError(path)
         return str(rows[0][0])
+
+    def has_file(self, path: str) -> bool:
+        if path not in self._present:
+            self._present[path] = _is_there(self._db, path)
+        return self._present[path]
+
+    def files_called(self, names: Sequence[str]) -> Sequence[str]:
+        paths = (row[0] for row in self._db.rows("SELECT path FROM files"))
+        return sorted(path for path in paths if path.rpartition("/")[2] in names)
 
     def path_of(self, module: str) -> str:
         if module not in self._asked:

@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kl_hooks.code.languages import scanner_of, scanners_of
 from kl_hooks.code.query.lookup import select_symbols
 from kl_hooks.code.query.session import refresh_graph
-from kl_hooks.code.scanner.python import scanner_of, scanners_of
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.files import states_at
 from kl_hooks.git.objects import read_blobs

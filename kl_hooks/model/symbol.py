@@ -184,10 +184,26 @@ class Link(NamedTuple):
     """Percent."""
 
 
+FILE_SIGN: Final = "#"
+"""Between a module and the name of a symbol, where the language names a module by its path:
+`type:web/cart.ts#Cart`.
+"""
+
+
+def dotted_name(identifier: str) -> str:
+    """Return the name of an Id with a dot after its module, whatever sign its language has there."""
+    return split_id(identifier)[1].replace(FILE_SIGN, ".")
+
+
 def last_name(identifier: str) -> str:
     """The last part of an Id, by which people look for it."""
+    if FILE_SIGN in identifier and not identifier.startswith("file:"):
+        return identifier.rpartition(FILE_SIGN)[2].rpartition(".")[2]
     if identifier.startswith("namespace:"):
         identifier = identifier.partition("@")[0]
+        # a dotted name has no slash: this module is named by its path
+        if "/" in identifier:
+            return identifier.rpartition("/")[2]
     return identifier.rpartition("::" if identifier.startswith("test:") else ".")[2].rpartition(
         ":"
     )[2]

@@ -27,7 +27,7 @@ from kl_hooks.operations.operation import TOP, Listing, Operation, visible_resul
 from kl_hooks.workspace import require_setup
 
 if TYPE_CHECKING:
-    from kl_hooks.code.languages import Unread
+    from kl_hooks.code.languages import Progress, Unread
     from kl_hooks.code.precise.compare import Comparison
     from kl_hooks.code.query.dependents import DependencyPath, Dependent
     from kl_hooks.code.query.lookup import Answer
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from kl_hooks.code.query.search import Found
     from kl_hooks.code.query.session import Graph, GraphCounts, ScanSummary
     from kl_hooks.code.query.sites import Site
-    from kl_hooks.code.scanner.python import Progress
     from kl_hooks.context.access import Access
     from kl_hooks.proof.symbol_tests import ExecutedBy
     from kl_hooks.store.database import Database
@@ -382,9 +381,9 @@ def _opened(
     """The graph, current. `records`: with records and pages, as their files are now; who asks about
     code alone need not wait for them.
     """
+    from kl_hooks.code.languages import no_progress
     from kl_hooks.code.query.lookup import Ambiguous
     from kl_hooks.code.query.session import open_graph
-    from kl_hooks.code.scanner.python import no_progress
 
     require_setup(ws)
     if records and not rev:

@@ -158,8 +158,7 @@ def _unread(ws: Workspace, listing: FileListing) -> Unread:
     """The files that no scanner reads, where these are a tenth of all source files: a script of
     the documentation is not worth a line.
     """
-    from kl_hooks.code.languages import SUFFIXES, unread
-    from kl_hooks.code.scanner.python import scanners_of
+    from kl_hooks.code.languages import SUFFIXES, scanners_of, unread
 
     files = [path for path in listing.paths(SUFFIXES) if not path.endswith("/")]
     numbers = unread(files, scanners_of(ws))

@@ -18,8 +18,8 @@ from functools import cache, cached_property
 from typing import Any, Final
 
 from kl_hooks.code.file_facts import facts_of
+from kl_hooks.code.languages import scanners_of
 from kl_hooks.code.scanner.parser import Facts, Read
-from kl_hooks.code.scanner.python import scanners_of
 from kl_hooks.config.settings import SETTINGS_FILE, verify_exclude
 from kl_hooks.evidence import provenance
 from kl_hooks.evidence.ledger import newest_header

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.file_facts import facts_under, load, modules_of, scan_missing
+from kl_hooks.code.languages import content_keys, scanners_of
 from kl_hooks.code.modules import MARKERS, ModuleIndex, absolute
-from kl_hooks.code.scanner.python import content_keys, scanners_of
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.distributions import Uses
 from kl_hooks.evidence.executed import (

@@ -20,8 +20,8 @@ from kl_hooks.arch.content import load_content
 from kl_hooks.arch.import_survey import cached_imports
 from kl_hooks.code import modules
 from kl_hooks.code.file_facts import facts_of
+from kl_hooks.code.languages import scanners_of
 from kl_hooks.code.modules import plain_name
-from kl_hooks.code.scanner.python import scanners_of
 from kl_hooks.config.compile_cache import write_entry
 from kl_hooks.git.files import FileEntry
 from kl_hooks.model.symbol import split_id

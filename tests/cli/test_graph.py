@@ -58,31 +58,31 @@ def test_build_counts(kl: Kl) -> None:
     assert kl("graph", "search", "EXTRA")[1].splitlines()[0] == "src/shop/web.py"
 
 
-UNREAD = "3 files not assessed, no scanner reads TypeScript (2), Rust (1)"
+UNREAD = "3 files not assessed, no scanner reads Kotlin (2), Rust (1)"
 
 
 def test_files_of_other_languages_are_counted_where_nothing_is_found(kl: Kl) -> None:
     assert "unread" not in kl("graph", "build")[1]
-    rows = {"web/cart.ts": "export class Ledger {}\n", "web/view.tsx": "", "src/lib.rs": ""}
+    rows = {"web/cart.kt": "class Ledger\n", "web/view.kts": "", "src/lib.rs": ""}
     write(Path.cwd(), rows)
     subprocess.run(["git", "add", "web"], check=True)
     assert kl("graph", "build")[1].endswith(f"1 type\n{UNREAD}\n".partition("\n")[2])
-    for command, name in (("search", "Ledger"), ("show", "Ledger"), ("symbols", "web/cart.ts")):
+    for command, name in (("search", "Ledger"), ("show", "Ledger"), ("symbols", "web/cart.kt")):
         assert UNREAD in kl("graph", command, name)[2]
     assert UNREAD not in "".join(kl("graph", "search", "Basket")[1:])
     answer = json.loads(kl("graph", "search", "Ledger", "--format", "json")[1])
-    assert answer["unread"] == {"TypeScript": 2, "Rust": 1}
+    assert answer["unread"] == {"Kotlin": 2, "Rust": 1}
 
 
 def test_a_revision_counts_its_own_files(kl: Kl) -> None:
-    write(Path.cwd(), {"web/cart.ts": ""})
-    assert "TypeScript" not in kl("graph", "search", "Ledger", "--at", "HEAD")[2]
+    write(Path.cwd(), {"web/cart.kt": ""})
+    assert "Kotlin" not in kl("graph", "search", "Ledger", "--at", "HEAD")[2]
     subprocess.run(["git", "add", "web"], check=True)
     identity = ("-c", "user.name=t", "-c", "user.email=t@t")
     subprocess.run(["git", *identity, "commit", "-qm", "Web"], check=True)
-    (Path.cwd() / "web" / "cart.ts").unlink()
-    assert "TypeScript (1)" in kl("graph", "search", "Ledger", "--at", "HEAD")[2]
-    assert "TypeScript" not in kl("graph", "search", "Ledger")[2], "it is there no more"
+    (Path.cwd() / "web" / "cart.kt").unlink()
+    assert "Kotlin (1)" in kl("graph", "search", "Ledger", "--at", "HEAD")[2]
+    assert "Kotlin" not in kl("graph", "search", "Ledger")[2], "it is there no more"
 
 
 def test_build_names_what_does_not_parse_and_goes_on(kl: Kl) -> None:

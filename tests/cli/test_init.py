@@ -52,8 +52,8 @@ def ours() -> dict[str, bytes]:
 
 
 def test_files_that_no_scanner_reads_are_counted(kl: Kl) -> None:
-    write(Path.cwd(), {"web/cart.ts": "", "web/view.tsx": "", "notes/todo.txt": ""})
-    assert "  found   2 files not assessed, no scanner reads TypeScript (2)\n" in kl("init")[1]
+    write(Path.cwd(), {"web/cart.kt": "", "web/view.kts": "", "notes/todo.txt": ""})
+    assert "  found   2 files not assessed, no scanner reads Kotlin (2)\n" in kl("init")[1]
     kl("init", "--undo")
     write(Path.cwd(), {".gitignore": "web/\n"})
     assert "not assessed" not in kl("init")[1]

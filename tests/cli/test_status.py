@@ -141,10 +141,10 @@ def test_verify_without_a_repository_is_no_proof(home: Path, tmp_path: Path) -> 
 def test_status_counts_files_that_no_scanner_reads_where_they_are_many(repo: Checkout) -> None:
     for number in range(11):
         repo.write(f"part_{number}.py", "")
-    repo.write("web/cart.ts", "export class Ledger {}\n")
+    repo.write("web/cart.kt", "class Ledger\n")
     assert json.loads(repo.kl("status", "--format", "json").stdout)["unread"] == {}
-    repo.write("web/view.tsx", "")
-    assert "  code      2 files not assessed, no scanner reads TypeScript (2)\n" in (
+    repo.write("web/view.kts", "")
+    assert "  code      2 files not assessed, no scanner reads Kotlin (2)\n" in (
         repo.kl("status").stdout
     )
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from kl_hooks.code.query.lookup import SYMBOLS
-from kl_hooks.code.scanner.python import VERSION, scan_python
+from kl_hooks.code.scanner.parser import VERSION
+from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.graph import links
 from kl_hooks.hookspecs import Scanner
 from kl_hooks.index.postings import (

@@ -20,8 +20,8 @@ import pytest
 
 from kl_hooks.code import file_facts as facts_module
 from kl_hooks.code.file_facts import facts_of, modules_of, scan_in_processes
+from kl_hooks.code.languages import scanners_of
 from kl_hooks.code.query.session import refresh_graph
-from kl_hooks.code.scanner.python import scanners_of
 from kl_hooks.git import files
 from kl_hooks.store.store import Store
 from kl_hooks.workspace import Workspace

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.code import file_index
-from kl_hooks.code.scanner.python import VERSION, scan_python
+from kl_hooks.code.scanner.parser import VERSION
+from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.git.files import FileEntry
 from kl_hooks.hookspecs import Scanner
 from tests.code.test_name_index import Rows

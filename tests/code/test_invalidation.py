@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.code.query.session import refresh
-from kl_hooks.code.scanner.python import VERSION, scan_python
+from kl_hooks.code.scanner.parser import VERSION
+from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.git.files import FileEntry
 from kl_hooks.graph import links
 from kl_hooks.hookspecs import Scanner

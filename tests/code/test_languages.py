@@ -2,18 +2,79 @@
 
 from __future__ import annotations
 
-from kl_hooks.code.languages import LANGUAGES, SUFFIXES, unread, unread_text
-from kl_hooks.code.scanner.python import own_scanners
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from kl_hooks.code import languages
+from kl_hooks.code.languages import (
+    EXTRA,
+    LANGUAGES,
+    SCANNED,
+    SUFFIXES,
+    module_system,
+    own_scanners,
+    unread,
+    unread_text,
+)
 from kl_hooks.hookspecs import Scanner
 
+OPTIONAL = {"TypeScript", "JavaScript"}
 
-def test_each_language_but_pythons_is_counted_once() -> None:
+
+@pytest.fixture
+def without_the_extra(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As where tree-sitter is not installed: None in `sys.modules` is a package that is not found."""
+    monkeypatch.setitem(sys.modules, "tree_sitter", None)
+    languages._are_installed.cache_clear()
+    yield
+    languages._are_installed.cache_clear()
+
+
+def test_each_language_that_is_not_read_is_counted_once() -> None:
     paths = [f"folder/name{suffix}" for suffix in SUFFIXES]
     numbers = unread(paths, own_scanners())
     assert numbers == {
-        name: 1 if name == "Python" else len(suffixes) for name, suffixes in LANGUAGES.items()
+        name: 1 if name == "Python" else len(suffixes)
+        for name, suffixes in LANGUAGES.items()
+        if name not in OPTIONAL
     }, "of Python .pyi is not read"
     assert list(numbers.values()) == sorted(numbers.values(), reverse=True)
+
+
+@pytest.mark.usefixtures("without_the_extra")
+def test_without_the_extra_what_it_would_read_is_counted_with_the_install_line() -> None:
+    assert [scanner.language for scanner in own_scanners()] == ["python"]
+    numbers = unread(["a.ts", "b.tsx", "c.js", "d.go"], own_scanners())
+    assert numbers == {"TypeScript": 2, "Go": 1, "JavaScript": 1}
+    assert unread_text(numbers) == (
+        "4 files not assessed, no scanner reads TypeScript (2), Go (1), JavaScript (1);"
+        f" TypeScript and JavaScript: {EXTRA}"
+    )
+
+
+def test_no_parser_is_imported_before_one_of_its_files_is_read() -> None:
+    source = (
+        "import sys; from kl_hooks.code.languages import own_scanners; s = own_scanners();"
+        " s[0].scan(b'x = 1', 'a.py', '_');"
+        " print(sorted(m for m in sys.modules if 'tree_sitter' in m or 'typescript' in m));"
+        " s[1].scan(b'let x = 1', 'a.ts', '_'); print('tree_sitter_typescript' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\nTrue\n"
+
+
+def test_every_language_names_a_scanner_and_a_module_system_that_there_are() -> None:
+    for language in SCANNED:
+        path = f"folder/name{language.suffixes[0]}"
+        facts = languages._named(language.scan)(b"", path, "_")
+        assert facts.keys() >= {"error", "symbols", "imports", "uses", "outline", "names", "text"}
+        system = module_system(path)
+        assert (system is not None) == bool(language.modules)
 
 
 def test_what_a_scanner_of_a_plugin_reads_is_not_counted() -> None:

@@ -12,11 +12,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.code.languages import FILE_MODULES
 from kl_hooks.code.plugin import HEADS
 from kl_hooks.errors import NotFound, UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.index.index import hits_by_id
-from kl_hooks.model.symbol import RECORD_ID, FilePath, Symbol, last_name, record_node, split_id
+from kl_hooks.model.symbol import (
+    FILE_SIGN,
+    RECORD_ID,
+    FilePath,
+    Symbol,
+    dotted_name,
+    last_name,
+    record_node,
+    split_id,
+)
 from kl_hooks.model.text import counted, one_line
 from kl_hooks.store.database import Rows, chunks, placeholders
 
@@ -295,7 +305,8 @@ def resolve_text(graph: Graph, text: str) -> Symbol:
     matches = _in_file(graph, name if prefix in ("", "file", "test") else "")
     if matches is None and prefix != "file":
         matches = _symbols_named(graph, prefix, name)
-        if not any(_plain(symbol.id, False) == name for symbol in matches) and (
+        plain = name.replace(FILE_SIGN, ".")
+        if not any(_plain(symbol.id, False) == plain for symbol in matches) and (
             symbol := reexported_symbol(graph, name, prefix)
         ):
             return symbol
@@ -356,7 +367,7 @@ def _at_line(inside: Sequence[Symbol], line: int) -> Symbol:
 def _paths(graph: Graph, name: str) -> list[str]:
     """The files whose path this is, or ends with this."""
     name = name.removeprefix("./")
-    if not name.endswith(".py") and "/" not in name:
+    if not name.endswith((".py", *FILE_MODULES)) and "/" not in name:
         return []
     if graph.db.rows("SELECT 1 FROM files WHERE path = ?", (name,)):
         return [name]
@@ -366,6 +377,7 @@ def _paths(graph: Graph, name: str) -> list[str]:
 
 def _symbols_named(graph: Graph, prefix: str, name: str) -> list[Symbol]:
     """Symbols with a dotted name, or a name that ends so; nothing less than whole parts."""
+    name = name.replace(FILE_SIGN, ".")
     last = name.rpartition(".")[2]
     # LIKE ignores the case of ASCII letters only, and can't use the index: asked where the exact
     # name has no match
@@ -379,7 +391,11 @@ def _symbols_named(graph: Graph, prefix: str, name: str) -> list[Symbol]:
         ]
         names = [(_plain(symbol.id, fold), symbol) for symbol in fitting]
         whole = [symbol for plain, symbol in names if plain == wanted]
-        matches = whole or [symbol for plain, symbol in names if _ends(plain, wanted, ".")]
+        matches = whole or [
+            symbol
+            for plain, symbol in names
+            if _ends(plain, wanted, ".") or _ends(plain, wanted, "/")
+        ]
         if matches:
             return matches
     return []
@@ -425,7 +441,7 @@ def _fits(prefix: str, asked: str) -> bool:
 
 
 def _plain(identifier: str, fold: bool) -> str:
-    name = _QUALIFIED.sub("", split_id(identifier)[1])
+    name = _QUALIFIED.sub("", dotted_name(identifier))
     if not fold:
         return name
     return name.lower()
@@ -438,7 +454,7 @@ def _ends(text: str, end: str, mark: str) -> bool:
 def _unknown_name(graph: Graph, text: str) -> Unknown:
     from difflib import get_close_matches
 
-    last = split_id(text)[1].rpartition(".")[2].rpartition("/")[2]
+    last = dotted_name(text).rpartition(".")[2].rpartition("/")[2]
     names = [
         row[0]
         for row in graph.db.rows(
@@ -490,7 +506,7 @@ def file_symbols(graph: Graph, text: str) -> tuple[str, list[tuple[int, Symbol]]
     names: list[str] = []
     for symbol in symbols_in_file(graph.db, path):
         name = split_id(symbol.id)[1]
-        while names and not name.startswith(f"{names[-1]}."):
+        while names and not name.startswith((f"{names[-1]}.", f"{names[-1]}{FILE_SIGN}")):
             names.pop()
         nested_symbols.append((len(names), symbol))
         names.append(name)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, Protocol
 
+from kl_hooks.code.languages import FILE_MODULES
 from kl_hooks.code.query.lookup import (
     reexported_symbol,
     select_symbols,
@@ -18,7 +19,7 @@ from kl_hooks.code.query.session import SYMBOL_KINDS
 from kl_hooks.index import index
 from kl_hooks.index.index import Hit
 from kl_hooks.index.postings import OTHER, SOURCE, Segments, StoredPostings, split, word_parts
-from kl_hooks.model.symbol import RECORD_ID, split_id
+from kl_hooks.model.symbol import FILE_SIGN, RECORD_ID, dotted_name, split_id
 from kl_hooks.store.database import Rows, chunks, placeholders
 
 if TYPE_CHECKING:
@@ -324,7 +325,7 @@ def _symbols_starting_with(graph: Graph, word: str) -> Iterator[Symbol]:
     with that Id.
     """
     yield from symbols_of_id(graph.db, word)
-    last = re.split(r"::|[.:]", word)[-1]
+    last = re.split(r"::|[.:#]", word)[-1]
     if last:
         yield from select_symbols(
             graph.db, "name LIKE ? ESCAPE '\\'", (re.sub(r"([\\%_])", r"\\\1", last) + "%",)
@@ -336,13 +337,15 @@ def _rank(symbol: Symbol, word: str) -> int | None:
     if symbol.id == word:
         return 0
     prefix, asked = split_id(word)
-    name = _QUALIFIED.sub("", split_id(symbol.id)[1]).replace("::", ".")
-    asked = asked.replace("::", ".")
+    name = _QUALIFIED.sub("", dotted_name(symbol.id)).replace("::", ".")
+    asked = asked.replace("::", ".").replace(FILE_SIGN, ".")
     if prefix and prefix != split_id(symbol.id)[0]:
         return None
     owner, _, last = name.rpartition(".")
     asked_owner, _, asked_last = asked.rpartition(".")
-    if asked_owner and not f".{owner.lower()}".endswith(f".{asked_owner.lower()}"):
+    # of a module that is named by its path, the folders may be left out
+    ends = (f".{asked_owner.lower()}", f"/{asked_owner.lower()}")
+    if asked_owner and not f".{owner.lower()}".endswith(ends):
         return None
     if last.lower() == asked_last.lower():
         if last == asked_last:
@@ -360,7 +363,7 @@ def _files(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) 
     asked = [
         word
         for word in words
-        if "file" in kinds or (not kinds and ("/" in word or word.endswith(".py")))
+        if "file" in kinds or (not kinds and ("/" in word or word.endswith((".py", *FILE_MODULES))))
     ]
     if not asked:
         return []

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code.file_index import all_pending, errors_of, pending_changes
+from kl_hooks.code.languages import Progress, no_progress, scanners_of
 from kl_hooks.code.modules import MARKERS
-from kl_hooks.code.scanner.python import Progress, no_progress, scanners_of
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.model.problem import Problem

@@ -42,7 +42,7 @@ from kl_hooks.code.query.occurrences import (
 from kl_hooks.code.query.receivers import Hints
 from kl_hooks.code.scanner.references import expression_of
 from kl_hooks.git.files import FileEntry
-from kl_hooks.model.symbol import FilePath, NodeId, is_test_path, split_id
+from kl_hooks.model.symbol import FILE_SIGN, FilePath, NodeId, is_test_path, split_id
 from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
@@ -416,7 +416,8 @@ def target_of(graph: Graph, symbol: Symbol) -> Target | None:
     """What to look for where a symbol is used; None for what has no name in code of its own."""
     prefix, dotted = split_id(symbol.id)
     owner, _, name = dotted.rpartition(".")
-    if prefix not in (*MEMBERS, *CLASSES, "function"):
+    # what uses look like is known of Python alone; elsewhere the unresolved links name them
+    if prefix not in (*MEMBERS, *CLASSES, "function") or FILE_SIGN in dotted:
         return None
     if name == "__init__":
         ids = frozenset({symbol.id, *class_ids(owner)})

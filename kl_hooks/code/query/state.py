@@ -13,7 +13,7 @@ from kl_hooks.code.query.lookup import MEMBERS, Unknown, class_closure, class_id
 from kl_hooks.code.query.occurrences import CHANGES, READS, WRITES, UseKind
 from kl_hooks.code.query.sites import Certainty, Site, Target, sites, target_of
 from kl_hooks.errors import NotFound
-from kl_hooks.model.symbol import split_id
+from kl_hooks.model.symbol import FILE_SIGN, split_id
 
 if TYPE_CHECKING:
     from kl_hooks.code.query.session import Graph
@@ -23,13 +23,15 @@ _ALL: Final = READS | CHANGES | WRITES
 _NO_STATE: Final = (
     "is no attribute, variable, function or class that code reads or writes by its name."
 )
+_OTHER_LANGUAGE: Final = "not assessed: reads and writes are told apart in Python alone."
 
 
 class NoState(NotFound):
     """What was asked for is not bound by a name: a module, a file, a record."""
 
     def __init__(self, text: str, symbol: Symbol) -> None:
-        super().__init__(_NO_STATE, place=text, hint="List what uses it with: kl graph refs")
+        reason = _OTHER_LANGUAGE if FILE_SIGN in symbol.id else _NO_STATE
+        super().__init__(reason, place=text, hint="List what uses it with: kl graph refs")
         self.symbol = symbol
 
 

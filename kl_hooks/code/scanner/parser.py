@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # once (ADR-0004)
 PARSER_VERSION: Final = "python-ast/10"
 """Part of the key of remembered facts: raised whenever the same bytes would give other facts."""
+VERSION: Final = f"{PARSER_VERSION}+7"
+"""The same for `scanner.python`: raised when it would give other facts, or their links would differ."""
 # the ASCII characters that are none, negated: `re` spends 7 ms at every start on a range up to
 # U+10FFFF (CPython 3.13)
 WORD: Final = re.compile(r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*")
@@ -46,6 +48,8 @@ class Outline(TypedDict, total=False):
     """Expressions of star imports."""
     all: list[str] | None
     """`__all__`."""
+    settings: dict[str, str]
+    """Of a configuration file: what it states, by name."""
 
 
 class Facts(TypedDict, total=False):

@@ -23,116 +23,23 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.code.scanner import parser
 from kl_hooks.code.scanner.expressions import decode
 from kl_hooks.code.scanner.parser import (
     LARGEST,
     Facts,
     lines_of,
-    no_garbage_collection,
     parse_facts,
     too_large_facts,
     unreadable_facts,
 )
 
 if TYPE_CHECKING:
-    from kl_hooks.code.scanner.parser import Key, Read
     from kl_hooks.code.scanner.visitor import Frame
-    from kl_hooks.git.files import FileEntry
-    from kl_hooks.hookspecs import Scanner
-    from kl_hooks.workspace import Workspace
 
 
-def read_imports(
-    entries: Sequence[FileEntry], read: Read, scanners: Sequence[Scanner]
-) -> dict[str, dict[str, Any]]:
-    """Path → `error` and `imports` of the facts (see `code.scan`) of every entry that a scanner
-    knows.
-
-    What can't be read is omitted.
-    """
-    scanner_by_path = {
-        entry.path: scanner for entry in entries if (scanner := scanner_of(entry.path, scanners))
-    }
-    imports_of = {}
-    with no_garbage_collection():
-        for entry, content in read([entry for entry in entries if entry.path in scanner_by_path]):
-            scanner = scanner_by_path[entry.path]
-            if scanner.imports:
-                whole = scanner.imports(content, entry.path)
-            else:
-                whole = scanner.scan(content, entry.path, "_")
-            imports_of[entry.path] = _imports(whole)
-    return imports_of
-
-
-def scanners_of(ws: Workspace) -> list[Scanner]:
-    """All scanners of ours and of plugins, the ones to be asked first first."""
-    # ours alone: a commit hook needs nothing else of 14 plugins and their manager
-    own = not ws.settings.plugins
-    if own:
-        return own_scanners()
-    return [scanner for some in ws.plugins.hook.kl_scanners() for scanner in some]
-
-
-def own_scanners() -> list[Scanner]:
-    """Python, by the standard library's parser."""
-    from kl_hooks.hookspecs import Scanner  # with pluggy; who looks at no file has no need of it
-
-    return [Scanner("python", (".py",), VERSION, scan_guarded, imports_guarded)]
-
-
-def scanner_of(path: str, scanners: Sequence[Scanner]) -> Scanner | None:
-    """The scanner for a file: the first that knows its suffix."""
-    for scanner in scanners:
-        if path.endswith(scanner.suffixes):
-            return scanner
-    return None
-
-
-def _imports(facts: Mapping[str, Any]) -> dict[str, Any]:
-    hide_literals(facts["imports"])
-    return {"error": facts["error"], "imports": facts["imports"]}
-
-
-def hide_literals(rows: Sequence[list[Any]]) -> None:
-    """Takes secrets out of the statements that hold free text: calls that import by a name in
-    quotes.
-    """
-    for row in rows:
-        if row[4] == "dynamic import":
-            from kl_hooks.store.redaction import redact_or_omit
-
-            row[5] = redact_or_omit(row[5], "python")
-
-
-Progress = Callable[[Iterator[Any], int], Iterator[Any]]
-"""Given what is about to come and how many, hands it on: so that progress can be shown."""
-
-
-def content_keys(entries: Iterable[FileEntry], scanners: Sequence[Scanner]) -> dict[str, Key]:
-    """Path → (blob, scanner's version) for each entry that a scanner knows; the first scanner of a
-    suffix wins.
-    """
-    key_of: dict[str, Key] = {}
-    for entry in entries:
-        scanner = scanner_of(entry.path, scanners)
-        if scanner is not None:
-            key_of[entry.path] = (entry.blob, scanner.version)
-    return key_of
-
-
-def no_progress(steps: Iterator[Any], number: int) -> Iterator[Any]:
-    """Hand on what comes."""
-    return steps
-
-
-VERSION: Final = f"{parser.PARSER_VERSION}+7"
-"""Part of the key of remembered facts, as `parse.VERSION`: raised when this file would give other
-facts, or their links would differ."""
 PARTS: Final = 200
 """The most parts that a dotted name in an import may have."""
 _SMALL: Final = 8_192

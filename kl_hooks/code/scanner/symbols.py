@@ -335,7 +335,7 @@ def source_words(
         events += _events(frame, place, starts)
     pieces = _TOKEN.split(source)
     tokens, offsets = pieces[1::2], [*accumulate(map(len, pieces))][::2]
-    hidden = _in_lines(_secret_lines(source), starts, tokens, offsets)
+    hidden = _in_lines(secret_lines(source), starts, tokens, offsets)
     last = dict.fromkeys(words, "")
     for place, mark, start, end in _regions(sorted(events), offsets[: len(tokens)]):
         if len(words[place]) < _MOST:
@@ -490,7 +490,7 @@ def _in_lines(
     return numbers
 
 
-def _secret_lines(source: bytes) -> set[int]:
+def secret_lines(source: bytes) -> set[int]:
     """The lines, from 0, that hold what looks like a secret: what is written in them is not
     stored.
     """
@@ -506,19 +506,15 @@ def _secret_lines(source: bytes) -> set[int]:
     whole = "\n".join(lines)
     redacted = (hidden if whole == clean else redact(whole, "python")).split("\n")
     if len(redacted) != len(lines):  # a key of several lines
-        secret_lines = {
-            number for number, line in enumerate(lines) if redact(line, "python") != line
-        }
+        numbers = {number for number, line in enumerate(lines) if redact(line, "python") != line}
     else:
-        secret_lines = {
+        numbers = {
             number
             for number, pair in enumerate(zip(lines, redacted, strict=True))
             if pair[0] != pair[1]
         }
     # what is seen in the whole only: then no text of this file is stored
-    remainder = "\n".join(
-        "" if number in secret_lines else line for number, line in enumerate(lines)
-    )
+    remainder = "\n".join("" if number in numbers else line for number, line in enumerate(lines))
     if redact(remainder, "python") == remainder:
-        return secret_lines
+        return numbers
     return set(range(source.count(b"\n") + 1))
