@@ -1,0 +1,287 @@
+"""What imports mean and what uses are linked to, in repositories with TypeScript, asked as a user
+does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.code.query.lookup import resolve_text
+from kl_hooks.code.query.session import open_graph, refresh_graph
+from kl_hooks.graph import links
+from kl_hooks.workspace import Workspace
+from tests.code.making import repository, workspace
+from tests.git.repos import write
+from tests.support import checkout
+
+SHOP = {
+    "shop/__init__.py": "",
+    "shop/core.py": "class Cart:\n    def total(self):\n        return 1\n",
+    "web/package.json": '{"name": "web"}',
+    "web/tsconfig.json": (
+        '{ // aliases\n "compilerOptions": {"baseUrl": ".", "paths": {"@/*": ["src/*"],}, }, }\n'
+    ),
+    "web/src/cart.ts": (
+        "import { formatPrice } from '@/lib/format';\nimport { Base } from './base.js';\n"
+        "export class Cart extends Base {\n  lines: Line[] = [];\n"
+        "  add(line: Line): this { this.lines.push(line); return this; }\n"
+        "  total(): string { return formatPrice(this.sum()) }\n}\n"
+        "export interface Line { price: number }\n"
+        "export function makeCart(): Cart { return new Cart() }\nexport default Cart;\n"
+    ),
+    "web/src/base.ts": "export abstract class Base {\n  constructor() {}\n  sum() { return 0 }\n}\n",
+    "web/src/lib/format.ts": "export const formatPrice = (cents: number) => `${cents}`;\n",
+    "web/src/index.ts": "export * from './cart';\nexport { Base as Root } from './base';\n",
+    "web/src/App.tsx": (
+        "import Shop, { makeCart, type Line } from './cart';\nimport { Root } from '.';\n"
+        "import * as shop from './index';\nimport { Button } from '@acme/ui';\n"
+        "import React from 'react';\n"
+        "export function App({ line }: { line: Line }) {\n  const cart = new Shop();\n"
+        "  cart.add(line).total();\n  makeCart().sum();\n  shop.makeCart();\n"
+        "  const Base = Root;\n  return <Button label={cart.total()} />;\n}\n"
+        "export function maybe(thing: any) { return thing.total() }\n"
+    ),
+    "packages/ui/package.json": (
+        '{"name": "@acme/ui", "exports": {".": {"import": "./dist/index.js"},'
+        ' "./icons/*": "./dist/icons/*.js"}}'
+    ),
+    "packages/ui/src/index.ts": "export { Button } from './button';\n",
+    "packages/ui/src/button.tsx": "export function Button(props: any) { return <b /> }\n",
+    "packages/ui/src/icons/arrow.ts": "export const Arrow = 1;\n",
+}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    return repository(tmp_path_factory.mktemp("shop") / "repo", SHOP)
+
+
+def uses(ws: Workspace, text: str) -> set[str]:
+    """`source relation line method` of all that leads to a symbol, but what defines it."""
+    with open_graph(ws) as graph:
+        symbol = resolve_text(graph, text)
+        return {
+            f"{link.source.partition(':')[2]} {link.relation} {link.line} {link.method}"
+            for link in links.incoming(graph.db, symbol.id)
+            if link.relation != "defines"
+        }
+
+
+def imports(ws: Workspace, path: str) -> set[str]:
+    """The modules that a file imports."""
+    with open_graph(ws) as graph:
+        return {
+            link.target.partition(":")[2]
+            for link in links.outgoing(graph.db, f"namespace:{path}")
+            if link.relation == "imports" and link.target.startswith("namespace:")
+        }
+
+
+def test_imports_lead_to_files_by_the_rules_of_the_compiler(shop: Workspace) -> None:
+    assert imports(shop, "web/src/cart.ts") == {"web/src/lib/format.ts", "web/src/base.ts"}
+    assert imports(shop, "web/src/App.tsx") == {
+        "web/src/cart.ts",
+        "web/src/index.ts",
+        "packages/ui/src/index.ts",
+        "node_modules/react",
+    }
+
+
+def test_uses_of_imported_names_lead_through_aliases_and_exports(shop: Workspace) -> None:
+    assert uses(shop, "formatPrice") == {
+        "web/src/cart.ts imports 1 import",
+        "web/src/cart.ts#Cart.total calls 6 import",
+    }
+    assert "web/src/App.tsx#App references 11 import" in uses(shop, "type:web/src/base.ts#Base")
+    assert {
+        "web/src/App.tsx#App calls 9 import",
+        "web/src/App.tsx#App calls 10 import",
+    } <= uses(shop, "makeCart")
+    assert "web/src/App.tsx#App calls 12 import" in uses(shop, "Button")
+
+
+def test_a_method_is_linked_where_its_receiver_is_plain(shop: Workspace) -> None:
+    assert uses(shop, "method:web/src/cart.ts#Cart.total") == {
+        "web/src/App.tsx#App calls 8 return annotation",
+        "web/src/App.tsx#App calls 12 instance",
+    }
+    assert uses(shop, "Cart.add") == {"web/src/App.tsx#App calls 8 instance"}
+    assert uses(shop, "Base.sum") == {
+        "web/src/cart.ts#Cart.total calls 6 self",
+        "web/src/App.tsx#App calls 9 return annotation",
+    }
+    with open_graph(shop) as graph:
+        unresolved = links.incoming(graph.db, "name:total")
+    assert {link.source for link in unresolved} == {"function:web/src/App.tsx#maybe"}
+
+
+def test_a_class_that_is_called_leads_to_its_constructor_the_inherited_one_too(
+    shop: Workspace,
+) -> None:
+    found = uses(shop, "Base.constructor")
+    assert "web/src/App.tsx#App calls 7 constructor" in found
+
+
+def test_a_base_is_inherited(shop: Workspace) -> None:
+    assert "web/src/cart.ts#Cart inherits 3 import" in uses(shop, "type:web/src/base.ts#Base")
+
+
+def test_a_python_class_of_that_name_is_another_symbol(shop: Workspace) -> None:
+    assert uses(shop, "shop.core.Cart") == set()
+    assert "web/src/App.tsx#App calls 7 import" in uses(shop, "cart.ts#Cart")
+
+
+RESOLUTIONS: dict[str, tuple[dict[str, str], str, str]] = {
+    "a folder": ({"a/index.ts": ""}, "./a", "a/index.ts"),
+    "a file before a folder": ({"a.ts": "", "a/index.ts": ""}, "./a", "a.ts"),
+    "a declaration": ({"a.d.ts": ""}, "./a", "a.d.ts"),
+    "JavaScript": ({"a.js": ""}, "./a", "a.js"),
+    "a source by its built name": ({"a.tsx": ""}, "./a.js", "a.tsx"),
+    "a name with a dot": ({"a.service.ts": ""}, "./a.service", "a.service.ts"),
+    "the main file of a folder": (
+        {"a/package.json": '{"main": "lib/x.js"}', "a/lib/x.js": ""},
+        "./a",
+        "a/lib/x.js",
+    ),
+    "baseUrl": (
+        {"tsconfig.json": '{"compilerOptions": {"baseUrl": "src"}}', "src/a.ts": ""},
+        "a",
+        "src/a.ts",
+    ),
+    "the longest pattern": (
+        {
+            "tsconfig.json": '{"compilerOptions": {"paths": {"@/*": ["x/*"], "@/lib/*": ["y/*"]}}}',
+            "y/a.ts": "",
+            "x/lib/a.ts": "",
+        },
+        "@/lib/a",
+        "y/a.ts",
+    ),
+    "the second target": (
+        {
+            "tsconfig.json": '{"compilerOptions": {"paths": {"@/*": ["x/*", "y/*"]}}}',
+            "y/a.ts": "",
+        },
+        "@/a",
+        "y/a.ts",
+    ),
+    "what is extended": (
+        {
+            "tsconfig.json": '{"extends": "./config/tsconfig.base.json"}',
+            "config/tsconfig.base.json": '{"compilerOptions": {"paths": {"@/*": ["../src/*"]}}}',
+            "src/a.ts": "",
+        },
+        "@/a",
+        "src/a.ts",
+    ),
+    "what is referred to": (
+        {
+            "tsconfig.json": '{"files": [], "references": [{"path": "./tsconfig.app.json"}]}',
+            "tsconfig.app.json": '{"compilerOptions": {"paths": {"@/*": ["./src/*"]}}}',
+            "src/a.ts": "",
+        },
+        "@/a",
+        "src/a.ts",
+    ),
+    "a private import": (
+        {"package.json": '{"imports": {"#lib/*": "./src/*.ts"}}', "src/a.ts": ""},
+        "#lib/a",
+        "src/a.ts",
+    ),
+    "the package itself": (
+        {"package.json": '{"name": "me", "exports": {"./a": "./dist/a.mjs"}}', "src/a.ts": ""},
+        "me/a",
+        "src/a.ts",
+    ),
+    "a part of a package": (
+        {"p/package.json": '{"name": "p"}', "p/lib/a.js": ""},
+        "p/lib/a",
+        "p/lib/a.js",
+    ),
+    "types of a package": (
+        {"p/package.json": '{"name": "p", "types": "dist/m.d.ts"}', "p/src/m.ts": ""},
+        "p",
+        "p/src/m.ts",
+    ),
+    "nothing above the repository": ({}, "../../x", "../../x"),
+    "another package": ({}, "react/jsx-runtime", "node_modules/react/jsx-runtime"),
+    "a module of Node": ({}, "node:fs", "node:fs"),
+    "a missing file": ({}, "./missing", "missing"),
+}
+
+
+@pytest.mark.parametrize("name", RESOLUTIONS)
+def test_an_import_means(name: str, tmp_path: Path) -> None:
+    files, specifier, target = RESOLUTIONS[name]
+    ws = repository(tmp_path / "repo", {**files, "main.ts": f"import '{specifier}';\n"})
+    assert imports(ws, "main.ts") == {target}
+
+
+CHANGES: dict[str, Mapping[str, str | None]] = {
+    "an alias": {
+        "web/tsconfig.json": '{"compilerOptions": {"paths": {"@/*": ["other/*"]}}}',
+        "web/other/lib/format.ts": "export const formatPrice = 1;\n",
+    },
+    "a nearer file": {"web/src/cart/index.ts": "", "web/src/base.js": ""},
+    "a file that is gone": {"web/src/base.ts": None},
+    "a package's name": {"packages/ui/package.json": '{"name": "@acme/other"}'},
+    "a package of that name": {
+        "packages/ui/package.json": None,
+        "ui/package.json": '{"name": "@acme/ui"}',
+        "ui/index.ts": "export function Button() {}\n",
+    },
+    "a re-export": {"web/src/index.ts": "export { makeCart } from './lib/format';\n"},
+    "a nearer configuration": {"web/src/tsconfig.json": "{}"},
+    "a broken configuration": {"web/tsconfig.json": "{"},
+}
+
+
+def everything(ws: Workspace) -> set[tuple[str, ...]]:
+    """All links, as text."""
+    refresh_graph(ws)
+    with open_graph(ws) as graph:
+        return {
+            (link.source, link.relation, link.target, str(link.line), link.method)
+            for link in links.every(graph.db)
+        }
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_after_an_edit_the_links_are_those_of_a_graph_built_from_nothing(
+    name: str, tmp_path: Path
+) -> None:
+    ws = repository(tmp_path / "repo", SHOP)
+    before = everything(ws)
+    for path, text in CHANGES[name].items():
+        if text is None:
+            (ws.root / path).unlink()
+        else:
+            write(ws.root, {path: text})
+    after = everything(ws)
+    assert after != before
+    assert after == everything(workspace(ws.root, state="fresh"))
+
+
+@pytest.mark.usefixtures("home")
+def test_a_decision_is_about_a_class_in_typescript_and_a_context_package_finds_it(
+    tmp_path: Path,
+) -> None:
+    repo = checkout(tmp_path / "repo", SHOP)
+    cart = "type:web/src/cart.ts#Cart"
+    assert repo.kl("init", "--yes").returncode == 0
+    options = ("--context", "c", "--decision", "Carts add their lines", "--about", cart)
+    made = repo.kl("decision", "new", "Carts sum", *options)
+    assert made.returncode == 0, made.stderr
+    assert "about in adr:ADR-0001" in repo.kl("graph", "show", cart).stdout
+    assert "ADR-0001" in repo.kl("decision", "list", "--about", cart).stdout
+    package = repo.kl("context", "formatPrice shows the wrong currency in the web cart")
+    assert "web/src/lib/format.ts" in package.stdout, package.stdout + package.stderr
+    listed = repo.kl("graph", "symbols", "web/src/cart.ts").stdout.splitlines()
+    assert [line.strip() for line in listed[2:5]] == [
+        "3    export class Cart extends Base",
+        "4      lines: Line[] = []",
+        "5      add(line: Line): this",
+    ]
