@@ -343,7 +343,7 @@ def _rank(symbol: Symbol, word: str) -> int | None:
         return None
     owner, _, last = name.rpartition(".")
     asked_owner, _, asked_last = asked.rpartition(".")
-    # of a module that is named by its path, the folders may be left out
+    # a module that is named by its path may be given without its folders
     ends = (f".{asked_owner.lower()}", f"/{asked_owner.lower()}")
     if asked_owner and not f".{owner.lower()}".endswith(ends):
         return None

@@ -23,7 +23,7 @@ _ALL: Final = READS | CHANGES | WRITES
 _NO_STATE: Final = (
     "is no attribute, variable, function or class that code reads or writes by its name."
 )
-_OTHER_LANGUAGE: Final = "not assessed: reads and writes are told apart in Python alone."
+_OTHER_LANGUAGE: Final = "not assessed: reads and writes are known of Python code alone."
 
 
 class NoState(NotFound):

@@ -14,7 +14,7 @@ from kl_hooks.code.scanner.parser import LARGEST, Facts, too_large_facts, unread
 
 _TEXT: Final = ("name", "main", "module", "types", "typings", "source", "browser")
 _STRUCTURES: Final = ("exports", "imports")
-"""Of `package.json`, what is kept."""
+"""The parts of `package.json` that are objects."""
 _TOKEN: Final = re.compile(
     r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.S
 )

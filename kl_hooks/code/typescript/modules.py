@@ -184,7 +184,7 @@ def _compiler_paths(
 
 
 def _best_pattern(specifier: str, patterns: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The pattern that fits, the longest before `*` first, and what the star stands for."""
+    """The pattern that fits, the longest before `*` first, and the text in place of the star."""
     if specifier in patterns:
         return specifier, ""
     best: tuple[str, str] | None = None

@@ -1,8 +1,8 @@
 """The scanner of TypeScript, TSX and JavaScript: one file's bytes in, facts out.
 
 The facts are those of every scanner (`kl_hooks.code.scanner.python` describes them), so that one linker
-resolves all languages. Names stand after `#`: a module is named by its path. Where a part of a file is
-no syntax, the rest is read, and the error says so.
+resolves all languages. A module is named by its path, so names come after `#`. Where a part of a file
+is no syntax, the rest is read, and the error reports it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.scanner.expressions import DEFINED, IMPORTED, STARRED, is_anonymous
+from kl_hooks.code.scanner.grammars import first_error, is_minified, parse
 from kl_hooks.code.scanner.parser import (
     LARGEST,
     Facts,
@@ -22,10 +23,9 @@ from kl_hooks.code.scanner.parser import (
     too_large_facts,
     unreadable_facts,
 )
+from kl_hooks.code.scanner.source import Source, Span, words_by_symbol
 from kl_hooks.code.scanner.symbols import combined_digest, secret_lines
-from kl_hooks.code.typescript.parser import first_error, is_minified, parse
 from kl_hooks.code.typescript.scopes import expression_of, uses_of_chain
-from kl_hooks.code.typescript.source import Source, Span, words_by_symbol
 from kl_hooks.code.typescript.walk import Declaration, Walked, line_of, text_of, walk
 from kl_hooks.model.symbol import FILE_SIGN, last_name
 
@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 
 _OWN_TEXT: Final = frozenset({"type", "interface", "function", "method", "property", "namespace"})
 """Symbols whose words are theirs; those of a field are its owner's."""
-_LEFT_OUT: Final = frozenset({"type", "interface", "function", "method", "property", "namespace"})
-"""What is left out of the hash of the class, namespace or module around it."""
+_HASHED_ALONE: Final = frozenset(
+    {"type", "interface", "function", "method", "property", "namespace"}
+)
+"""Symbols that the hash of the class, namespace or module around them omits."""
 _NAME: Final = re.compile(r"[^\W\d$][\w$]*|\$[\w$]*")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 
@@ -166,7 +168,7 @@ def _digests(walked: Walked, source: Source) -> tuple[list[bytes], bytes]:
         {
             _span(declaration)
             for declaration in walked.declarations
-            if declaration.prefix in _LEFT_OUT
+            if declaration.prefix in _HASHED_ALONE
         }
     )
     digests = []

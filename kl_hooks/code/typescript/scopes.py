@@ -1,5 +1,4 @@
-"""What a name means where it is used: the scopes of a file, and the expressions that their names
-stand for.
+"""What a name means where it is used: the scopes of a file, and the expressions of their names.
 
 A scope is filled while the tree is walked. Names are looked up when all of it was walked, since
 functions and classes are known above their definition.
@@ -41,7 +40,7 @@ class Chain(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """What a name stands for: an expression, or a chain that is looked up in its scope."""
+    """What a name means: an expression, or a chain that is looked up in its scope."""
 
     expression: str = UNKNOWN
     chain: Chain | None = None

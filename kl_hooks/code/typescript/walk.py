@@ -50,7 +50,7 @@ class Declaration:
     """What its signature ends before."""
     decorators: list[Node] = field(default_factory=list)
     has_own_kids: bool = False
-    """Whether the hash of what is defined inside is left out of its own."""
+    """Whether its hash omits the functions and classes inside, which have hashes of their own."""
     is_overload: bool = False
 
 
@@ -74,7 +74,7 @@ class Walked:
     imports: list[list[Any]] = field(default_factory=list)
     """Import rows; the last place is the statement's node."""
     exports: dict[str, tuple[Scope, Chain] | str] = field(default_factory=dict)
-    """Name → what it stands for."""
+    """Name → what it means."""
     stars: list[str] = field(default_factory=list)
     bases: dict[str, list[tuple[Scope, Chain | None]]] = field(default_factory=dict)
     types: dict[str, list[tuple[Scope, Chain | None]]] = field(default_factory=dict)
@@ -101,12 +101,12 @@ def text_of(node: Node | None) -> str:
     """The source of a node."""
     if node is None or node.text is None:
         return ""
-    return node.text.decode("utf-8", "replace")
+    return str(node.text, "utf-8", "replace")
 
 
 def line_of(node: Node) -> int:
     """The line of a node, from 1."""
-    return node.start_point[0] + 1
+    return int(node.start_point[0]) + 1
 
 
 class Walker:
@@ -167,7 +167,7 @@ class Walker:
     def bind_pattern(
         self, pattern: Node, scope: Scope, source: Chain | None, place: _Place
     ) -> Iterator[tuple[str, Node, Chain | None]]:
-        """(name, node, chain it stands for) of all names that a pattern binds; walks its defaults."""
+        """(name, node, the chain that it means) of all names that a pattern binds; walks its defaults."""
         waiting: list[tuple[Node, Chain | None]] = [(pattern, source)]
         while waiting:
             node, chain = waiting.pop()
@@ -880,7 +880,8 @@ def _is_required(chain: Chain) -> bool:
 
 
 def _only(node: Node) -> bool:
-    return sum(child.type == "variable_declarator" for child in node.named_children) == 1
+    declarators = [child for child in node.named_children if child.type == "variable_declarator"]
+    return len(declarators) == 1
 
 
 def _method(walker: Walker, node: Node, place: _Place) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kl_hooks.code.languages import SCANNED
+from kl_hooks.code.scanner.grammars import PARTIAL
 from kl_hooks.code.scanner.parser import unreadable_facts
 from kl_hooks.code.scanner.python import scan_python
-from kl_hooks.code.typescript.parser import PARTIAL
 from kl_hooks.code.typescript.scanner import scan_javascript, scan_tsx, scan_typescript
 
 Scan = Callable[[bytes, str, str], Any]
@@ -235,7 +235,7 @@ def test_a_line_end_that_ends_a_statement_counts() -> None:
     assert hashes("function f() { return\na }\n") != hashes("function f() { return a }\n")
 
 
-def test_a_file_with_errors_is_read_in_part_and_says_so() -> None:
+def test_a_file_with_errors_is_read_in_part_and_reports_it() -> None:
     source = b"export class A { m() {} }\nexport function (((;\nexport class B {}\n"
     facts = scan_typescript(source, "a.ts", "_")
     assert facts["error"].startswith("2:")
@@ -243,7 +243,7 @@ def test_a_file_with_errors_is_read_in_part_and_says_so() -> None:
     assert {"type:_#A", "method:_#A.m"} <= {row[0] for row in facts["symbols"]}
 
 
-def test_a_minified_or_huge_file_is_not_read_and_says_so() -> None:
+def test_a_minified_or_huge_file_is_not_read_and_reported() -> None:
     minified = b"var a=1;" * 5000
     assert scan_javascript(minified, "a.js", "_")["error"] == "0:0: minified, so it was not read"
     huge = b"var a = 1;\n" * 100_000

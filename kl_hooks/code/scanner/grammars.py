@@ -1,4 +1,4 @@
-"""From the bytes of a file to tree-sitter's tree, and what the tree says of errors."""
+"""From the bytes of a file to tree-sitter's tree, and the first error in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What of a file's bytes makes a symbol's signature, documentation, content hash and words.
+"""What of a file's bytes makes a symbol's signature, documentation, content hash and words, in
+languages with comments as in C.
 
 A content hash covers the code without comments and layout. It is made of the source between comments
 and literals, its gaps reduced to what separates two words.
