@@ -1132,7 +1132,7 @@ def _export_from(walker: Walker, node: Node, source: Node) -> None:
             alias = item.child_by_field_name("alias") or original
             walked.exports[_export_name(alias)] = imported(target, _export_name(original))
             walked.imports.append(
-                [specifier, _export_name(original), -1, line_of(item), manner, node]
+                [specifier, _export_name(original), -1, line_of(node), manner, node]
             )
         if not clause.named_children:
             walked.imports.append([specifier, "", -1, line_of(node), manner, node])
