@@ -66,7 +66,8 @@ _SET_ASIDE_NOUN: Final = (
 _WHOLE: Final = (
     r"(?:alle\w*|alles|bisherig\w*|vorherig\w*|vorig\w*|obig\w*|deine\w*|toutes?|tous|précédent\w*|antérieur\w*"
     r"|tes|vos|todas?|todos|anterior\w*|previa\w*|tus|tutt[ei]|precedent\w*|tue|suas|vorige|eerdere|все|всё"
-    r"|предыдущ\w*|wszystki\w*|poprzedni\w*|önceki|tüm)"
+    r"|предыдущ\w*|wszystki\w*|poprzedni\w*|önceki|tüm|oben\w*|plus haut|ci-dessus|arriba|sopra|acima"
+    r"|hierboven|выше)"
 )
 _ADDRESSED: Final = (
     r"(?:always|you must|you should|you have to|you need to|you shall|must always|make sure (?:to|you)"
@@ -93,6 +94,8 @@ _PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
             r" )?(?:you (?:have"
             r" |were |are )|(?:said |written |stated )?(?:above|before this))",
             rf"\bforget (?:all|any|your) {_DIRECTIVES}",
+            rf"\b(?:none|not one) of (?:the|your|these|those) {_EARLIER} {_DIRECTIVES} (?:appl(?:y|ies)|counts?|holds?|matters?)\b",
+            rf"\b(?:the|your|all) {_EARLIER} {_DIRECTIVES} (?:no longer|do not|don't) (?:apply|count|hold|matter)\b",
             rf"\b{_SET_ASIDE}\b[^\n.]{{0,30}}\b{_WHOLE}\b[^\n.]{{0,30}}\b{_SET_ASIDE_NOUN}",
             rf"\b{_SET_ASIDE}\b[^\n.]{{0,30}}\b{_SET_ASIDE_NOUN}\b[^\n.]{{0,20}}\b{_WHOLE}\b",
             r"\b(?:vergiss|vergesst|oublie[zr]?|olvida|dimentica|esqueça|забудь)\b (?:alles|tout|todo|tutto|tudo|всё|все)\b"
@@ -103,6 +106,13 @@ _PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
             rf"\b(?:{_EARLIER}|your|all|any)\b",
             rf"\byour (?:system )?{_DIRECTIVES} (?:have|has) (?:been )?(?:changed|updated|replaced|revoked)\b",
             r"\b(?:system|safety|instruction|policy) override\b\s{0,3}[:!]",
+            rf"\b(?:set|put|leave|lay) aside (?:all |any )?(?:of )?(?:your|the (?:system|safety|previous|usual)) (?:\w+ )?{_DIRECTIVES}\b",
+            rf"\b(?:treat|regard|consider) (?:all |any )?(?:of )?(?:the|your|these|those) (?:{_EARLIER} )?{_DIRECTIVES}(?: above)? as (?:void|obsolete|cancell?ed|withdrawn|invalid|outdated)\b",
+            rf"\b(?:delete|erase|clear|remove|wipe|drop) (?:all |any )?(?:of )?your (?:{_EARLIER} )?{_DIRECTIVES}\b",
+            r"\b(?:whatever|all|everything|anything) (?:that )?(?:was|were|is|you were|you have been) (?:said|told|written|stated|instructed)\b[^\n.]{0,40}"
+            r"\b(?:no longer|not|doesn't|does not)\b[^\n.]{0,12}\b(?:matters?|counts?|appl(?:y|ies)|hold)\b",
+            r"\b(?:ignore[zr]?|oublie[zr]?) tout ce qui (?:précède|est au-dessus)|\b(?:ignora|olvida) (?:cuanto|todo lo que|lo que)\b[^\n.]{0,20}\b(?:antes|arriba|dijo|dije)\b"
+            r"|\b(?:ignoriere|vergiss) (?:alles|das) (?:obige|vorherige|bisherige|davor)\b",
             r"\bignorier\w* (?:alle |die |sämtliche )?(?:vorherigen|bisherigen|obigen|vorigen)"
             r" (?:anweisungen"
             r"|regeln|befehle)",
@@ -120,11 +130,17 @@ _PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
             r"\byou are (?:now|no longer|actually) (?:an? |the |my |in |bound |called |running )",
             r"\bfrom now on,? (?:you|your|always|act|respond|reply)\b",
             r"\bpretend (?:to be|you are|that you)\b",
+            rf"\byou are now [\w-]{{2,20}}, (?:an?|the|my) (?:[\w-]+ ){{0,3}}(?:{_MODEL}|agent|model|bot|persona|expert|hacker|engineer|administrator)\b",
+            r"(?:^|[.!:;] )\s{0,8}(?:act|behave|respond|answer) as (?:an? |the )?(?:root|super ?user|sys ?admin|(?:system )?admin\w*|repository owner|maintainer"
+            r"|release manager|unrestricted|uncensored|different (?:ai|assistant))\b",
             r"\b(?:your|the) (?:new|real|true|actual|updated)"
             r" (?:instructions?|task|goal|objective|mission|system"
             r" prompt)\b[^\n]{0,10}(?::|\bis\b|\bare\b)",
             r"\b(?:developer|god|jailbreak|dan|unrestricted)"
             r" mode\b[^\n]{0,12}\b(?:enabled|on|activated)\b",
+            r"\b(?:switch|change|go|enter|move) (?:in)?to (?:the )?(?:god|jailbreak|dan|unrestricted|uncensored|unfiltered|no[- ]limits?) mode\b",
+            r"(?:^|[.!:;] )\s{0,8}(?:assume|take on|play|adopt) the (?:role|part|persona|identity) of (?:an? |the )?[\w -]{0,30}?(?:admin\w*|root|owner|maintainer|hacker|attacker|assistant)\b",
+            r"\byour (?:new|only|sole) (?:job|role|purpose|duty|persona) (?:now )?(?:is|will be)\b",
             rf"\b(?:if you are|as) an? {_MODEL}\b[^\n]{{0,60}}\b(?:must|should|shall|have to|need"
             r" to|will|always"
             rf"|never|do)\b",
@@ -139,12 +155,16 @@ _PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     (
         "it claims to speak for the user or for whoever made the reader",
         _any_of(
-            r"\bthe (?:user|owner|maintainer|developer|operator|human) (?:has |have |had )?(?:already )?(?:approved|authori[sz]ed|agreed"
+            r"\bthe (?:users?|owners?|maintainers?|developers?|operators?|humans?|administrators?|reviewers?|security team) (?:has |have |had )?(?:already )?(?:approved|authori[sz]ed|agreed"
             r"|consented|allowed|pre-?approved)\b[^\n.]{0,40}\b(?:this|all|every|any|you|it)\b",
             r"\b(?:this|the following) (?:message|note|instruction|order|request) (?:is|comes) (?:directly )?from (?:the |your )?(?:system"
             r"|developers?|admin\w*|anthropic|openai|google|user|operator)\b",
-            r"\b(?:as|i am|i'm) (?:the|your) (?:developer|admin\w*|creator|owner|operator|maintainer|user),? i (?:hereby )?(?:authori[sz]e|order|instruct|command"
-            r"|allow|permit)\b",
+            r"\b(?:as|i am|i'm|this is) (?:the|your) (?:repo(?:sitory)? |project |system |lead )?(?:developer|admin\w*|creator|owner|operator|maintainer|user)"
+            r"(?:,| and|, and)? i (?:hereby )?(?:authori[sz]e|order|instruct|command|allow|permit|approve|confirm|agree)\b",
+            r"(?:^|[.!;] |\()\s{0,8}(?:already |pre-?)?(?:approved|authori[sz]ed|cleared|permitted|signed off) by (?:the |your )?(?:\w+ )?(?:owner|user|maintainer|admin\w*|security team|legal|ceo|cto|manager)s?\b\s{0,3}[:,;-]",
+            r"\bthe (?:user|owner|maintainer|admin\w*|operator|security team) (?:says?|said|confirm(?:s|ed)|agrees?)\b[^\n.]{0,40}\b(?:fine|ok|okay|allowed|safe|all right|permitted)\b[^\n.]{0,20}\bto (?:push|merge|delete|skip|bypass|send|install|run|disable|publish)\b",
+            r"\bI, (?:the|your) (?:\w+ )?(?:owner|user|maintainer|admin\w*|developer|operator), (?:hereby )?(?:permit|allow|authori[sz]e|approve|order|instruct|ask)\b",
+            r"\bthe (?:user|owner|maintainer|operator|human) (?:wants|asked|told|instructed|expects|ordered|requested|needs) you to\b",
             r"\byou (?:have|are) (?:full |been )?(?:permission|authori[sz]ed|granted|cleared) (?:to|from)\b[^\n.]{0,40}\b(?:skip|bypass|delete|push"
             r"|merge|send|read|without)\b",
         ),
@@ -157,6 +177,10 @@ _PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
             r"\b(?:push|delete|merge|commit|run|send|install|execute|apply)\b[^\n.]{0,60}\bwithout (?:asking|telling|notifying|informing"
             r"|mentioning)\b(?! (?:for )?(?:a|the) (?:password|question))",
             r"\b(?:leave|keep) (?:this|it|that|the \w+) out of (?:your|the) (?:summary|report|answer|reply|response|commit message)\b",
+            r"\bsay nothing (?:about|of) (?:this|it|that)\b",
+            r"\bthe (?:user|human|reviewer|owner|maintainer|operator)s? (?:must|should|may|need)(?: not| never|n't) (?:find out|know|learn|notice|hear|see|be told)\b",
+            r"\b(?:remove|omit|delete|strip|drop|leave out) (?:this|these|the above) (?:line|lines|text|note|message|paragraph|sentence|step)s? (?:from|in|before) (?:your|you)\b",
+            r"\bkeep (?:this|it|that) (?:just )?between (?:us|you and me)\b",
             r"\bact as (?:if|though) nothing (?:had )?happened\b",
             r"\b(?:do not|don't|never|without)"
             r" (?:tell|telling|inform|informing|mention|mentioning|reveal"
@@ -198,7 +222,10 @@ _PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
             r"\bbase64 (?:-d|-D|--decode)\b[^\n]{0,80}\|\s{0,4}(?:ba|z)?sh\b",
             rf"\b{_ADDRESSED}\b[^\n]{{0,80}}?{_PACKAGE_RUN}[^\n]{{0,80}}?\b(?:before|after|first|every|each|always|then|so that|otherwise|or else)\b",
             rf"\b(?:always|you must|before (?:each|every|any|you|answering)|from now on|after (?:each|every))\b[^\n]{{0,80}}?{_PACKAGE_RUN}",
+            rf"{_PACKAGE_RUN}[^\n]{{0,40}}? before you (?:start|begin|answer|continue|go on|reply|commit|edit)\b",
             _FOREIGN_INDEX,
+            r"(?:^|[.!:;,] |\bfirst |\bthen |\bplease )\s{0,8}(?:download|fetch|get) and (?:then )?(?:run|execute|eval\w*|source|install|import) (?:the (?:script|file|code) )?(?:at |from )?[\"'`<]?https?://",
+            rf"\b(?:install|add|run|use)\b[^\n]{{0,60}}{_PACKAGE_RUN}[^\n]{{0,40}}\b(?:before|after|in|on|for) (?:every|each|all|any)\b",
             rf"\b{_FETCH}\b[^\n]{{0,120}}\bchmod (?:\+x|[0-7]{{3,4}})[^\n]{{0,80}}(?:&&|;)\s{{0,4}}[\w./~$-]{{1,60}}",
             r"\b(?:python3?|node|perl|ruby) -[ce] [\"'][^\n]{0,160}(?:urlopen|requests\.get|fetch\(|http\.get)[^\n]{0,160}(?:exec|eval)|\b(?:exec|eval)\("
             r"[^\n]{0,80}(?:urlopen|requests\.get|b64decode|fetch)\(",
@@ -220,6 +247,8 @@ _PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
             r"!\[[^\]\n]{0,80}\]\(https?://[^)\n]{0,200}\?[^)\n]{0,200}\)",
             rf"\b(?:include|paste|put|add|append|write|copy|reveal|print|embed)\b[^\n.]{{0,40}}\b(?:contents?|values?|all|your|the user's)\b[^\n]{{0,40}}{_SECRET}"
             rf"[^\n]{{0,40}}\b(?:in|into|to|as) (?:your|the|a|each|every) (?:answer|reply|response|commit|pull request|pr|comment|issue|summary|url|branch)",
+            rf"\b(?:send|upload|give|e-?mail|submit|post|hand|provide) (?:me |us )?(?:your|the user's|all|the contents? of|each)\b[^\n.]{{0,20}}{_SECRET}[^\n.]{{0,40}}\b(?:to|so that) (?:our|my|us|me|we|this)\b",
+            rf"\b(?:encode|base64-encode|encrypt|read|copy|take)\b[^\n.]{{0,20}}{_SECRET}[^\n.]{{0,40}}\b(?:add|put|append|include|send|write|place|insert) (?:it|them|that|the result)\b[^\n.]{{0,20}}\b(?:to|in|into|as)\b",
             rf"\b(?:env|printenv)\b\s{{0,4}}\|[^\n]{{0,80}}\b(?:{_FETCH}|base64|nslookup|dig)\b",
             rf"\bcat\b[^\n|]{{0,60}}{_SECRET}[^\n|]{{0,60}}\|\s{{0,4}}{_FETCH}\b",
             rf"\b{_FETCH}\b[^\n]{{0,160}}(?:-d|--data\S*|-F|-T|--upload-file)["
@@ -237,6 +266,12 @@ _PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
             r"\b(?:always|please|just|instead|use|commit|run)\b[^\n.]{0,30}\bgit (?:commit|push)\b[^\n.]{0,60}--no-verify\b(?![^\n]{0,40}(?:skips?|bypass|option))",
             r"\b(?:always|please|just|from now on)\b[^\n.]{0,40}\b(?:skip|disable|delete|remove|comment out)\b[^\n.]{0,30}\b(?:failing tests?|all tests|the tests"
             r"|assertions?|the hooks?|ci checks?|code review|the linter|type checks?)\b",
+            r"(?:^|[.!:;,] |\band |\bthen |\bplease )\s{0,8}(?:force[- ])?(?:push|merge|commit|deploy|release|publish)\b[^\n.]{0,40}\bwithout (?:any |a |further )?(?:review|tests?|testing|checks?|approval|running)\b",
+            r"(?:^|[.!:;,] |\bplease )\s{0,8}(?:mark|set|flag) (?:all |the |every |these )?(?:flaky |failing |broken |red )?(?:tests?|jobs?|checks?) as (?:skipped|xfail\w*|passed|green|optional|allowed)\b",
+            r"(?:^|[.!:;,] |\bplease )\s{0,8}(?:use|add|pass) [`'\"]?(?:--no-verify|--force|--no-gpg-sign|--dangerously-skip-permissions)[`'\"]?(?: for| in| to| with| on)? (?:all|every|each|any)\b",
+            r"(?:^|[.!:;,] |\band |\bthen )\s{0,8}(?:skip|disable|delete|remove|comment out|silence|mute) (?:all |the |any |every |these |those )?(?:of the )?(?:failing |broken |slow |red )?"
+            r"(?:tests?|assertions?|checks?|hooks?|lints?|ci|review)\b[^\n.]{0,30}\b(?:merge|push|commit|deploy|release|ship|anyway)\b",
+            r"\b(?:set |export |with )?SKIP=[\w,-]+[^\n.]{0,20}\b(?:commit|push)\b[^\n.]{0,40}\b(?:hooks?|checks?)\b",
             r"\b(?:set|export|use|add)\b[^\n.]{0,30}(?:GIT_SSL_NO_VERIFY|NODE_TLS_REJECT_UNAUTHORIZED=0|PYTHONHTTPSVERIFY=0|--allow-write\b[^\n]{0,30}always)",
             r"\b(?:always |automatically |silently |you must |you should |please"
             r" )(?:approve|accept|merge|grant"
@@ -287,7 +322,7 @@ _SPACED: Final = re.compile(r"(?:\b\w[ .*_-]{1,2}){5,}\w\b")
 _ENTITIES: Final = re.compile(
     r"(?:&#(?:x[0-9a-f]{2,4}|[0-9]{2,5});){6,}|(?:%[0-9a-f]{2}){8,}", re.I
 )
-_ESCAPES: Final = re.compile(r"(?:\\x[0-9a-f]{2}|\\u00[0-9a-f]{2}){8,}", re.IGNORECASE)
+_ESCAPES: Final = re.compile(r"(?:\\x[0-9a-f]{2}|\\u00[0-9a-f]{2}){6,}", re.IGNORECASE)
 
 
 def injection_reasons(text: str) -> tuple[str, ...]:
@@ -323,13 +358,21 @@ def _other_spellings(plain: str) -> Iterator[str]:
         # together, and the letters are compared without any space
         joined = " ".join(re.sub(r"(?<=\w)[ .*_-](?=\w\b)", "", part) for part in apart)
         yield from (joined, _with_words(joined))
+        # the rest of the order may be written as usual
+        yield _SPACED.sub(lambda part: re.sub(r"(?<=\w)[ .*_-]{1,2}(?=\w\b)", "", part[0]), plain)
     digits = [word for word in re.findall(r"[\w@$!|]+", plain) if _is_leet(word)]
     if len(digits) >= 2:
         yield re.sub(r"[\w@$!|]+", lambda word: _read_digits(word[0]), plain)
-    for escaped in (*_ENTITIES.finditer(plain), *_ESCAPES.finditer(plain)):
-        yield html.unescape(unquote(re.sub(r"\\(?:x|u00)", "%", escaped[0])))
+    for escapes in (_ENTITIES, _ESCAPES):
+        if escapes.search(plain):
+            # the whole text: the rest of the order may be written as usual
+            yield escapes.sub(lambda escaped: _decoded(escaped[0]), plain)
     if re.search(r"\bnyy\b|\bvtaber\b|\brot ?13\b|\bvafgehpgvba", plain, re.IGNORECASE):
         yield codecs.encode(plain, "rot13")
+
+
+def _decoded(escapes: str) -> str:
+    return html.unescape(unquote(re.sub(r"\\(?:x|u00)", "%", escapes)))
 
 
 def _is_leet(word: str) -> bool:
