@@ -41,7 +41,7 @@ def python_literals(source: str) -> list[tuple[int, int]]:
                     spans.append((opened, end))
             elif not depth and token.type in (tokenize.STRING, tokenize.COMMENT):
                 spans.append((start, end))
-            elif token.type == tokenize.ERRORTOKEN and token.string in ("'", '"'):
+            elif token.string in ("'", '"'):
                 end = start
                 break  # CPython 3.11 goes on after a literal that does not end
         else:

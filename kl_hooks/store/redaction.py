@@ -93,7 +93,7 @@ def _is_secret_name(name: str) -> bool:
     """
     if name.lower().endswith(_FOREIGN):
         return True
-    words = [w.lower() for w in _WORDS.findall(name[-100:])]
+    words = [w.lower() for w in _WORDS.findall(name)]
     while words and words[-1].isdigit():
         words.pop()
     if not words or words[-1] in _ABOUT:
@@ -448,7 +448,7 @@ def _is_bare_key(name: str) -> bool:
 
 
 def _is_assigned_secret(match: re.Match[str], name: str, value: str, quoted: bool) -> bool:
-    if _is_placeholder(value) or value.startswith("[redacted:"):
+    if _is_placeholder(value):
         return False
     if not _is_secret_name(name):  # a key of something
         return _KEY_OF_256_BITS.fullmatch(value) is not None
@@ -559,7 +559,8 @@ def _arguments(row: int, is_list: bool) -> re.Pattern[str]:
 _OPTION: Final = re.compile(r"-(?<=\s-)(?:[a-zA-Z]{0,8}[uUpPaAw]|-user|-proxy-user|-auth|auth)")
 """An option of `_CREDENTIALS`. Nearly no text has one, and it is cheaper to find than a program."""
 _LINE_END: Final = re.compile(r"(?<!\\)\n")
-_COMMAND_END: Final = re.compile(r"(?<!\\)\n|[|;&]{1,2}(?=\s)")
+_COMMAND_END: Final = re.compile(r"[|;&]{1,2}(?=\s)")
+"""Of a command that does not end with its line."""
 
 
 def _hide_command_secrets(text: str) -> str:
@@ -571,7 +572,7 @@ def _hide_command_secrets(text: str) -> str:
     for option in _OPTION.finditer(text):
         if option.start() >= done:
             lines = [match.end() for match in _LINE_END.finditer(text, done, option.start())]
-            start = max([done, option.start() - _MOST, *lines[-1:]])
+            start = max([done, option.start() - _MOST, *lines])
             ends = _LINE_END.search(text, option.end(), option.end() + _MOST)
             done = ends.start() if ends else min(len(text), option.end() + _MOST)
             spans += _secret_arguments(text, start, done)
@@ -593,12 +594,8 @@ def _secret_arguments(text: str, start: int, end: int) -> Iterator[tuple[int, in
 
 def _hide_in_arguments(arguments: list[str]) -> list[str]:
     """The same for a command that is a list of its arguments."""
-    text = _GAP.join(arguments)
-    hidden = _hide_command_secrets(text)
-    changed = hidden.split(_GAP)
-    if hidden != text and len(changed) == len(arguments):
-        return changed
-    return arguments
+    text = _GAP.join(argument.replace(_GAP, safe_text(_GAP)) for argument in arguments)
+    return _hide_command_secrets(text).split(_GAP)
 
 
 # The issuer's first digits and the length decide (ISO/IEC 7812-1), then the check digit. Digits in
@@ -723,8 +720,8 @@ _COMMON_VALUES: Final = frozenset(
     )
 )
 
-_FOLDERS: Final = frozenset(("PWD", "OLDPWD"))
-"""Variables of every shell that name a folder, although they sound like a password."""
+_FOLDER: Final = "PWD"
+"""A variable of every shell that names a folder, although it sounds like a password."""
 
 _added: tuple[_Redactor, ...] = ()
 _hidden: tuple[str, ...] = ()
@@ -745,7 +742,7 @@ def configure_redaction(
 def _secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Values (eight characters or more, longest first) of variables whose names mean a secret."""
     named = {
-        k: v for k, v in environ.items() if k not in _FOLDERS and len(v) >= 8 and _is_secret_name(k)
+        k: v for k, v in environ.items() if k != _FOLDER and len(v) >= 8 and _is_secret_name(k)
     }
     values = {v for v in named.values() if not _is_placeholder(v)}
     # longest first: replacing a value that is part of another would leave the rest of that one
@@ -908,7 +905,7 @@ def _redact_under(key: str, item: Any) -> Any:
 
 
 def _redact_list(items: list[Any] | tuple[Any, ...]) -> list[Any]:
-    if len(items) > 1 and all(isinstance(item, str) for item in items):
+    if items and all(isinstance(item, str) for item in items):
         items = _hide_in_arguments(list(items))
     redacted: list[Any] = []
     after_secret_option = False

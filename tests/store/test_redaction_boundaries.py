@@ -68,6 +68,21 @@ _RANDOM = "EGF9egd4d6HjPcLg4f"
         ("curl x\nlogin -u ada:pw y", "curl x\nlogin -u ada:pw y"),
         ("curl x | login -u ada:pw y", "curl x | login -u ada:pw y"),
         ("mysql -pa -pb", "mysql -p[redacted:command] -p[redacted:command]"),
+        # the name before a keyword has 40 characters at most
+        (f"--{'a' * 37}-password swordfish", f"--{'a' * 37}-password {_HIDDEN}"),
+        (f"-{'a' * 39}-password swordfish", f"-{'a' * 39}-password swordfish"),
+        # of a long value the first 72 characters decide
+        (f"api_key: {'w-' * 35}w1-w", f"api_key: {_HIDDEN}"),
+        (f"api_key: {'w-' * 36}1", f"api_key: {'w-' * 36}1"),
+        # a command ends with its line, after 4,000 characters, and at a sign between commands
+        ("curl -s x -a\nlogin -u ada:pw y", "curl -s x -a\nlogin -u ada:pw y"),
+        (f"curl {'x' * 3994} -u a:b1c1", f"curl {'x' * 3994} -u a:[redacted:command]"),
+        (f"curl {'x' * 3995} -u a:b1c1", f"curl {'x' * 3995} -u a:b1c1"),
+        (f"curl -a {'x' * 5000} -u a:b1c1", f"curl -a {'x' * 5000} -u a:b1c1"),
+        # turns: more than nine, and six for each ten characters
+        ("see abcdefgB7-hijklmnC8", "see [redacted:random]"),
+        ("see ghijklm1hijklmn2opqrs", "see [redacted:random]"),
+        ("see a1X2b3X4c5X6d7X8e9X0f1", "see [redacted:random]"),
         # words
         ("credEntials=violet-tram", f"credEntials={_HIDDEN}"),
         ("password: X1X", f"password: {_HIDDEN}"),
@@ -124,6 +139,7 @@ def test_a_text_shows_a_secret_unless_it_is_redacted_already_or_looks_random_alo
         (["curl", "-u", "ada:pw", "x"], ["curl", "-u", "ada:[redacted:command]", "x"]),
         (["curl", 1, "-u", "ada:pw"], ["curl", 1, "-u", "ada:pw"]),
         (["curl -u ada:pw"], ["curl -u ada:[redacted:command]"]),
+        (["curl", "-u", "ada:pw", "a\x1fb"], ["curl", "-u", "ada:[redacted:command]", "a\\x1fb"]),
         (["--password", "swordfish"], ["--password", "[redacted:option]"]),
         (["--password", "-x"], ["--password", "-x"]),
         (["--password", "[redacted:url]"], ["--password", "[redacted:url]"]),
@@ -132,6 +148,28 @@ def test_a_text_shows_a_secret_unless_it_is_redacted_already_or_looks_random_alo
 )
 def test_arguments_of_a_command_as_a_list(arguments: list[object], expected: list[object]) -> None:
     assert redact_value(arguments) == expected
+
+
+def test_a_function_of_a_plugin_is_applied_until_nothing_changes_and_four_times_at_most() -> None:
+    texts = list[str]()
+
+    def noted(text: str) -> str:
+        texts.append(text)
+        return text
+
+    try:
+        configure_redaction([("grow", lambda text: f"{text}!")], environ={})
+        assert redact("a b") == "a b!!!!"
+        configure_redaction([("noted", noted)], environ={})
+        assert redact("a b") == "a b" and texts == ["a b"]
+    finally:
+        configure_redaction()
+
+
+def test_source_keeps_a_comment_after_a_value_and_loses_colors() -> None:
+    assert redact("password=abc123de#x1 a\n", "python") == "password=abc123de#x1 a\n"
+    colored = "\x1b[31mpassword = 'hunter2x'\x1b[0m\n"
+    assert redact(colored, "python") == f"password = '{_HIDDEN}'\n"
 
 
 def test_source_loses_the_secrets_of_its_literals_one_by_one() -> None:

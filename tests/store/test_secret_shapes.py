@@ -276,6 +276,13 @@ def test_what_announces_itself_as_public_stays(name: str) -> None:
     assert redact(PUBLIC[name]) == PUBLIC[name]
 
 
+def test_public_values_of_all_kinds_stay_in_one_text() -> None:
+    digest = "aB3" * 16
+    fingerprints = (f"SHA{size}:{digest}" for size in (224, 384, 512))
+    text = " ".join((*PUBLIC.values(), *fingerprints))
+    assert redact(text) == text
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -296,7 +303,9 @@ def test_what_only_resembles_it_is_hidden(text: str) -> None:
 def test_a_public_key_names_its_type() -> None:
     assert _is_public_key(_public_key(b"ssh-rsa"))
     assert not _is_public_key(_public_key(b"openssh-key-v1"))
-    assert not _is_public_key(_public_key(b"ssh-x"[:4]))
+    sizes = {6: False, 7: True, 39: True, 40: False}
+    keys = {size: _public_key(b"ssh-".ljust(size, b"x")) for size in sizes}
+    assert {size: _is_public_key(key) for size, key in keys.items()} == sizes
     assert not _is_public_key("AAAA")
     assert not _is_public_key("B" + _public_key(b"ssh-rsa"))
     assert not _is_public_key("AAAA" + "é" * 40)
