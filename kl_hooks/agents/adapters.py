@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 
 class Moment(StrEnum):
@@ -65,8 +65,7 @@ _TEXT, _EVENT = "{text}", "{event}"
 _SPECIFIC: Final = {"hookSpecificOutput": {"hookEventName": _EVENT, "additionalContext": _TEXT}}
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(NamedTuple):
     """What is particular about one agent."""
 
     name: str

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.agents.adapters import AGENTS, ASKING, FOLDER, PYTHON, SETTING, Agent, Moment
 from kl_hooks.errors import UsageProblem
@@ -265,8 +265,7 @@ _FILE_MADE: Final = ""
 """Among what was made for our entries: the file itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A file before and after; None: there is none."""
 
     path: str
@@ -279,8 +278,7 @@ class Change:
     """Objects and lists that were made for our entries."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentState:
+class AgentState(NamedTuple):
     """What is there of one agent."""
 
     agent: str

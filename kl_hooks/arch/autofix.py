@@ -14,10 +14,9 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.arch.baseline import apply_baseline
 from kl_hooks.arch.content import WORKTREE, load_content, utc_day
@@ -440,8 +439,7 @@ class _Plan:
         return [change for change in changes if any(one.path == change.path for one in self.going)]
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(NamedTuple):
     """One file, before and after."""
 
     path: str
@@ -458,8 +456,7 @@ class FileChange:
             yield safe_text(line)
 
 
-@dataclass(frozen=True, slots=True)
-class FixResult:
+class FixResult(NamedTuple):
     """What `kl arch fix` did, or would do, with what it could not judge."""
 
     changes: tuple[FileChange, ...] = ()

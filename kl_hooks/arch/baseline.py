@@ -19,7 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.arch.content import (
     MAX_BASELINE_BYTES,
@@ -37,7 +37,15 @@ from kl_hooks.arch.moved_files import MovedModules, renamed_in_text, renamed_mod
 from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import ci
-from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest, Violation, fingerprint
+from kl_hooks.model.manifest import (
+    BASELINE,
+    MANIFEST,
+    Layer,
+    Manifest,
+    Violation,
+    fingerprint,
+    plain_terms,
+)
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.store.files import folder_lock, read_small, write_atomic
 from kl_hooks.workspace import Workspace
@@ -303,8 +311,7 @@ def _lines(text: str) -> Iterator[int]:
         place = decoder.raw_decode(text, place)[1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Match:
+class _Match(NamedTuple):
     """Violations matched against a baseline."""
 
     new: tuple[Violation, ...]
@@ -500,8 +507,7 @@ def _write(ws: Workspace, entries: Iterable[BaselineEntry], before: bytes | None
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class BaselineComparison:
+class BaselineComparison(NamedTuple):
     """The violations of the working tree compared with the baseline on disk."""
 
     verdict: Verdict
@@ -661,8 +667,7 @@ def _with_moved_namespaces(old: Manifest, new: Manifest, moves: MovedModules | N
     if moves is None or all(names.issuperset(layer.namespaces) for layer in old.layers):
         return old
     layers = [
-        replace(
-            layer,
+        layer._replace(
             namespaces=tuple(
                 name if name in names else renamed_module(name, moves.names)
                 for name in layer.namespaces
@@ -670,7 +675,7 @@ def _with_moved_namespaces(old: Manifest, new: Manifest, moves: MovedModules | N
         )
         for layer in old.layers
     ]
-    return replace(old, layers=tuple(layers))
+    return old._replace(layers=tuple(layers))
 
 
 def _namespaces(
@@ -765,31 +770,19 @@ def _renamed_contract(contract: Contract, names: Mapping[str, str]) -> Contract:
         return renamed_in_text(text, names, containers if key == "layers" else ())
 
     options = [
-        replace(
-            option,
+        option._replace(
             value=renamed(option.key, option.value)
             if isinstance(option.value, str)
             else tuple(renamed(option.key, text) for text in option.value),
         )
         for option in contract.options
     ]
-    return replace(contract, options=tuple(options))
+    return contract._replace(options=tuple(options))
 
 
-def _terms(contract: object) -> str:
-    """What a contract demands, without the lines it is written on."""
-    from dataclasses import asdict
-
-    def plain(value: object) -> object:
-        if isinstance(value, dict):
-            return {
-                key: plain(item) for key, item in value.items() if key not in ("line", "decision")
-            }
-        if not isinstance(value, list | tuple):
-            return value
-        return [plain(item) for item in value]
-
-    return str(plain(asdict(contract)))  # type: ignore[call-overload]
+def _terms(contract: Contract) -> str:
+    """Return what a contract demands, without the lines it is written on."""
+    return str(plain_terms(contract, ("line", "decision")))
 
 
 def _exceptions(

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from kl_hooks.arch.content import (
     STAGED,
@@ -32,8 +33,7 @@ from kl_hooks.store.files import read_small
 from kl_hooks.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
+class CheckOptions(NamedTuple):
     """What a check compares with, besides the rules of the content itself."""
 
     since: str = ""

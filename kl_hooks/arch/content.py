@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.clock import DAY, iso
 from kl_hooks.code.modules import MARKERS, is_marker
@@ -36,8 +36,7 @@ WORKTREE, STAGED = "worktree", "staged"
 _REVIEW_HINT: Final = "Review this change of the rules by itself."
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(NamedTuple):
     """Manifest and baseline of one content, unread."""
 
     name: str
@@ -204,8 +203,7 @@ _RANGE: Final = re.compile(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
 _JUDGED_SUFFIXES: Final = (".py", MANIFEST, BASELINE)
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedRange:
+class ChangedRange(NamedTuple):
     """What a range asks for."""
 
     text: str

@@ -12,9 +12,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.arch.content import Content
 from kl_hooks.arch.layer_check import ContractResult
@@ -286,8 +285,7 @@ _MODULES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(NamedTuple):
     """A contract with the packages that it is judged on."""
 
     contract: Contract

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from kl_hooks.git.files import FileEntry
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(NamedTuple):
     """The content of a file before and after an edit."""
 
     path: str

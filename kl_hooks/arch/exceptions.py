@@ -10,10 +10,9 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.arch.content import DECISIONS, load_content, record_id, require_repository, utc_day
 from kl_hooks.arch.import_survey import Survey, survey_imports
@@ -24,7 +23,7 @@ from kl_hooks.arch.propose import yaml_quoted
 from kl_hooks.code.modules import plain_name
 from kl_hooks.config.yaml import snake_case
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.model.manifest import MANIFEST, Allowance, Manifest
+from kl_hooks.model.manifest import MANIFEST, Allowance, Manifest, plain_terms
 from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.model.text import one_line, safe_text, suggest_spelling
 from kl_hooks.records.repository import used_numbers
@@ -157,23 +156,15 @@ def insert_exception(path_name: str, data: bytes, exception: Allowance) -> tuple
     return None
 
 
-def _facts(manifest: Manifest) -> Any:
-    """The manifest without line numbers."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: plain(item) for key, item in value.items() if not key.endswith("line")}
-        if not isinstance(value, list | tuple):
-            return value
-        return [plain(item) for item in value]
-
-    return plain(asdict(manifest))
+def _facts(part: Manifest | Allowance) -> Any:
+    """Return the terms of a manifest or of an exception, without line numbers."""
+    return plain_terms(part, ("line", "language_line"))
 
 
 def _added(before: Any, after: Manifest, exception: Allowance) -> int:
     """The line of the exception, if it is the only difference; else 0."""
     facts = _facts(after)
-    wanted = {key: value for key, value in asdict(exception).items() if not key.endswith("line")}
+    wanted = _facts(exception)
     for number, exception_facts in enumerate(facts["exceptions"]):
         without_it = facts | {
             "exceptions": facts["exceptions"][:number] + facts["exceptions"][number + 1 :]
@@ -192,8 +183,7 @@ def _entry(exception: Allowance) -> str:
     return "{" + ", ".join(parts) + "}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Positions:
+class _Positions(NamedTuple):
     """Positions that the parser found, as indexes into the text."""
 
     column: int
@@ -284,8 +274,7 @@ def _positions(text: str) -> _Positions:
     return _Positions(column, end, brace, kind, start, last, not items)
 
 
-@dataclass(frozen=True, slots=True)
-class AddedException:
+class AddedException(NamedTuple):
     """What was written."""
 
     exception: Allowance

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.arch.autofix import FileChange, replace_files
 from kl_hooks.arch.baseline import BaselineEntry, baseline_bytes, read_baseline
@@ -35,8 +35,7 @@ _MOST: Final = 20
 """Places of one list that are printed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Paths:
+class _Paths(NamedTuple):
     """The old and the new path, without `/` at the end."""
 
     old: str
@@ -57,8 +56,7 @@ def _moved(path: str, old: str, new: str) -> str:
     return new + path[len(old) :]
 
 
-@dataclass(frozen=True, slots=True)
-class FolderMove:
+class FolderMove(NamedTuple):
     """What `kl arch mv` did, or would do."""
 
     old: str

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.arch.content import load_content
 from kl_hooks.arch.contracts import check_contracts
@@ -158,8 +158,7 @@ _SILENT: Final = (
 """What changes nothing about imports between modules."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Module:
+class _Module(NamedTuple):
     """A module of tach with its files."""
 
     name: str
@@ -396,8 +395,7 @@ def read_importlinter(path_name: str, text: bytes) -> ImportedConfig | None:
         if contract is not None:
             externals, checking = (_true(session.get(key)) for key in _KNOWN[2:])
             read_contracts.append(
-                replace(
-                    contract,
+                contract._replace(
                     root_packages=roots,
                     include_external_packages=externals,
                     exclude_type_checking_imports=checking,
@@ -684,8 +682,7 @@ def _here(imported: ImportedConfig, survey: Survey) -> ImportedConfig:
     roots = {root for contract in imported.contracts for root in contract.root_packages}
     removed = sorted(root for root in roots if not package_folders(root, survey.modules))
     contracts = tuple(
-        replace(
-            contract_here,
+        contract_here._replace(
             root_packages=tuple(
                 root for root in contract_here.root_packages if root not in removed
             ),

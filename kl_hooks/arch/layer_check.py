@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.arch.import_survey import Survey
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, edges, layer_lookup, places_between
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from kl_hooks.model.contract import Breach
 
 
-@dataclass(frozen=True, slots=True)
-class ContractResult:
+class ContractResult(NamedTuple):
     """The result of the contracts for one content."""
 
     breaches: tuple[Breach, ...] = ()
@@ -320,7 +319,7 @@ def _numbered(unnumbered: Iterable[Violation]) -> list[Violation]:
     numbered = []
     for violation in unnumbered:
         counts[violation.fingerprint] += 1
-        numbered.append(replace(violation, number=counts[violation.fingerprint]))
+        numbered.append(violation._replace(number=counts[violation.fingerprint]))
     return numbered
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.code.modules import plain_name
 from kl_hooks.model.manifest import Layer, Manifest
@@ -90,8 +89,7 @@ class ManifestProblems(Problems):
     """The manifest can't be used: exit 2. `problems` has each with its place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     """One import across a border between layers."""
 
     link: Link

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from shlex import quote
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.arch.content import STAGED, WORKTREE, Content, Rules
 from kl_hooks.arch.layers import covers, layer_lookup, unmatched_paths
@@ -34,8 +34,7 @@ _MOST_FOLDERS: Final = 3
 _MOVED_HINT: Final = "Name their new folder in the paths of a layer, or review this move by itself."
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierContent:
+class EarlierContent(NamedTuple):
     """The Python files of an earlier content, and where those that it lost are now."""
 
     since: str

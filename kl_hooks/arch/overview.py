@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.arch.baseline import apply_baseline
 from kl_hooks.arch.content import WORKTREE, ended_decisions, load_content, utc_day
@@ -25,8 +24,7 @@ from kl_hooks.model.text import counted, one_line
 from kl_hooks.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Arrow:
+class Arrow(NamedTuple):
     """From one layer to another: what is imported, and what may be."""
 
     source: str
@@ -47,8 +45,7 @@ class Arrow:
         return max(self.imports - len(direct), 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(NamedTuple):
     """All layers, the highest first, and the arrows between them."""
 
     layers: tuple[tuple[str, tuple[str, ...], int], ...]
@@ -77,8 +74,7 @@ class Overview:
         return [*lines, *_table(self, signs, width), "", _closing(self)]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedWorktree:
+class CheckedWorktree(NamedTuple):
     """The working tree checked against its manifest, with nothing recorded."""
 
     manifest: Manifest
@@ -231,8 +227,7 @@ _NAME: Final = 28
 _PLACES: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Signs:
+class Signs(NamedTuple):
     """What the picture is drawn with."""
 
     top: str
@@ -423,7 +418,7 @@ def _across(checked: CheckedWorktree) -> Iterator[tuple[Edge, dict[str, Any]]]:
     """Every import across layers with what is decided about it; those for type checkers only as
     well.
     """
-    everything = replace(checked.manifest, type_checking_imports="enforce")
+    everything = checked.manifest._replace(type_checking_imports="enforce")
     accepted = {
         (accepted_violation.path, accepted_violation.line, accepted_violation.imported)
         for accepted_violation in checked.verdict.accepted

@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, edges
 from kl_hooks.arch.packages import _folder, product_packages
@@ -42,8 +42,7 @@ Through = Callable[[Sequence[Layer]], Iterable[Link]]
 """Layers → the imports that reach one of them through files in none, see `arch.import_survey`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(NamedTuple):
     """Layers from the bottom up, with what is unsure about them."""
 
     layers: tuple[Layer, ...]
@@ -130,8 +129,7 @@ def propose(
     return _finish(sorted(parts, key=lambda part: (part.level, part.name)), crossing, unassigned)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sight:
+class _Sight(NamedTuple):
     """The imports, seen exactly as a check will see them."""
 
     links: Sequence[Link]
@@ -450,8 +448,7 @@ _FEW_TESTS: Final = 3
 _TEST_FILE: Final = re.compile(r"test_.*\.py|.*_test\.py|tests?\.py|conftest\.py")
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(NamedTuple):
     """A part of a package."""
 
     name: str
@@ -597,5 +594,5 @@ def _unique(groups: list[_Group]) -> list[_Group]:
         while candidate in taken or candidate == "below":
             candidate, number = f"{name}-{number}", number + 1
         taken.add(candidate)
-        unique.append(replace(group, name=candidate))
+        unique.append(group._replace(name=candidate))
     return unique

@@ -7,10 +7,9 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.arch.layers import (
     THROUGH_METHOD,
@@ -80,8 +79,7 @@ def _end(content: bytes, start: int) -> int:
 _FREE: Final = ("__init__", "__new__", "__call__")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A function or method of a file."""
 
     name: str

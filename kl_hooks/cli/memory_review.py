@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from kl_hooks.cli.output import counted, echo, echo_lines, warn, workspace, write
@@ -80,7 +79,7 @@ def _ask_for_decisions(ws: Workspace, memories: Sequence[ReviewItem]) -> list[De
         if word is None and not review.at:
             break
         if word is None:  # at a terminal there may be an answer to the last question yet
-            review = replace(review, ended=True)
+            review = review._replace(ended=True)
             continue
         if not review.at and word.strip().lower() in _YES + _NO:
             if word.strip().lower() not in _YES:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.code.scanner.parser import parse_tree
 
@@ -29,8 +29,7 @@ _Definition = _Function | ast.ClassDef
 _SIGNS: Final = (ast.USub, ast.UAdd)
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(NamedTuple):
     """A name that a body binds to a plain value, by one statement."""
 
     annotation: str = ""

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from kl_hooks.code.scanner.parser import cached_tree, no_garbage_collection
 
@@ -290,8 +290,7 @@ _KEEP_COMMENT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(NamedTuple):
     """What one imported name is needed for."""
 
     kind: str

@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.code.scanner.parser import encoding_of
 
@@ -41,8 +41,7 @@ class ModuleNames:
     """The name of the folder or module that was moved, before."""
 
 
-@dataclass(frozen=True, slots=True)
-class RewrittenImports:
+class RewrittenImports(NamedTuple):
     """A file with new names in its imports."""
 
     content: bytes

@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.code.assignments import is_immutable
 from kl_hooks.code.scanner.parser import parse_tree
@@ -141,8 +141,7 @@ _GENERIC: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """The header of a definition, or of all definitions of one name."""
 
     text: str
@@ -269,7 +268,7 @@ class _Module:
             inside = set(bound)
             self._statements(node.body, f"{name}.", inside, set())
             if not header.loud:
-                header = replace(header, loud=self._loud_body(node, name, bound))
+                header = header._replace(loud=self._loud_body(node, name, bound))
             if not header.registers and not _customizes_subclasses(node):
                 self._quiet_classes.add(name)
         self._headers.setdefault(name, []).append(header)

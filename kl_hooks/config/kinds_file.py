@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -486,10 +485,10 @@ def read_kind(path_name: str, text: bytes, problems: list[Problem]) -> Kind | No
     reader = NodeReader(path_name, [])
     if isinstance(root, MapNode):
         named = (
-            (replace(key, value=_KEY_ALIASES.get(key.value, key.value)), value)
+            (key._replace(value=_KEY_ALIASES.get(key.value, key.value)), value)
             for key, value in root.entries
         )
-        root = replace(root, entries=tuple(named))
+        root = root._replace(entries=tuple(named))
     kind_map = _Map(reader, root, _KEYS)
     kind = _build_kind(reader, root, kind_map) if isinstance(root, MapNode) else None
     # a value that the parser has reported already is often of a wrong shape too: one mistake is one

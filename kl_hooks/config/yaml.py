@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import suggest_spelling
 from kl_hooks.store.files import MAX_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class TextNode:
+class TextNode(NamedTuple):
     """A scalar as it was written, escapes and folding resolved."""
 
     value: str
@@ -29,8 +27,7 @@ class TextNode:
     """Written without quotes: only then is an empty text a missing value."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListNode:
+class ListNode(NamedTuple):
     """A sequence."""
 
     items: tuple[Node, ...]
@@ -38,8 +35,7 @@ class ListNode:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class MapNode:
+class MapNode(NamedTuple):
     """Keys and values in the order of the file; keys are unique."""
 
     entries: tuple[tuple[TextNode, Node], ...]

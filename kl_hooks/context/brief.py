@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.context.fuse import Code, Ranked
@@ -171,7 +170,7 @@ def shorten(
 
 def _pinned_file(file: Ranked) -> Ranked:
     """Return a file that was asked for: the one sort of file that a brief shows without a symbol."""
-    return replace(file, candidate=replace(file.candidate, kind=PLACE, title="(pinned)"))
+    return file._replace(candidate=file.candidate._replace(kind=PLACE, title="(pinned)"))
 
 
 def _nearest_tests(code: Code, shown: Collection[str]) -> list[Ranked]:
@@ -186,7 +185,7 @@ def _nearest_tests(code: Code, shown: Collection[str]) -> list[Ranked]:
         return []
     path = first.candidate.path
     text = f"the nearest by its words; run: pytest {path}"
-    return [replace(first, candidate=Candidate(f"file:{path}", TESTS, "", text, text, path))]
+    return [first._replace(candidate=Candidate(f"file:{path}", TESTS, "", text, text, path))]
 
 
 def _beside(code: Code, shown: Sequence[Ranked]) -> Iterator[Ranked]:
@@ -201,7 +200,7 @@ def _beside(code: Code, shown: Sequence[Ranked]) -> Iterator[Ranked]:
         if others:
             line = f"also {'  '.join(_packed_names(others))}"
             candidate = Candidate(f"file:{path}", PLACE, line, "", line, path)
-            yield replace(others[0], candidate=candidate)
+            yield others[0]._replace(candidate=candidate)
 
 
 def _most_of(candidate: Candidate, is_code_shown: bool) -> int:
@@ -228,7 +227,7 @@ def _place(one: Ranked, signals: Signals) -> Ranked:
     parameters = _PARAMETERS.search(candidate.title)
     shown = one_line(parameters[0], _LONGEST_PARAMETERS) if parameters else ""
     title = f"{one_line(name, _LONGEST_NAME)}{shown}{_reason(candidate, name, signals)}"
-    return replace(one, candidate=replace(candidate, kind=PLACE, title=title, summary=title))
+    return one._replace(candidate=candidate._replace(kind=PLACE, title=title, summary=title))
 
 
 def _reason(candidate: Candidate, name: str, signals: Signals) -> str:
@@ -265,7 +264,7 @@ def with_facts(
     relies = reliance(ws, db, ids, ("calls",), is_place_shown)
     facts = {candidate.id: "; ".join(_facts(candidate, relies)) for candidate in chosen}
     described = {
-        name: tuple(replace(row, text=facts[row.id]) if row.id in facts else row for row in rows)
+        name: tuple(row._replace(text=facts[row.id]) if row.id in facts else row for row in rows)
         for name, rows in lists.items()
     }
     names = {candidate.id: qualname(candidate) for candidate in chosen}

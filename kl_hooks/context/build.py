@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.context.access import find_policy
@@ -198,8 +198,7 @@ def _add_utility(
 def _with_utility(candidate: Candidate, helped: int) -> Candidate:
     if helped <= 0:
         return candidate
-    return replace(
-        candidate,
+    return candidate._replace(
         helped=helped,
         reasons=(*candidate.reasons, f"helped in {counted(helped, 'task')}"),
     )
@@ -209,8 +208,8 @@ def _task(texts: Sequence[str], changes: Changes | None = None) -> Task:
     """Return the task of these texts: its signals are those of all."""
     signals = [read_signals(one) for one in texts]
     parts = {
-        one.name: tuple(dict.fromkeys(x for some in signals for x in getattr(some, one.name)))
-        for one in fields(Signals)
+        name: tuple(dict.fromkeys(word for read in signals for word in getattr(read, name)))
+        for name in Signals._fields
     }
     names, paths = (changes.names, changes.paths) if changes else ((), ())
     return Task(
@@ -294,7 +293,7 @@ def combine(answers: Sequence[tuple[str, int, Gathered]]) -> Gathered:
                 continue
             own = f"{name}, {search}" if number else name
             lists[own] = tuple(
-                replace(row, reasons=(*row.reasons, f"found by {search}")) for row in rows
+                row._replace(reasons=(*row.reasons, f"found by {search}")) for row in rows
             )
             weights[own] = one.weights.get(name, 100) * percent // 100
         for name, spent in one.times.items():
@@ -330,8 +329,7 @@ def _merged(rankings: Sequence[tuple[str, int, Sequence[Candidate]]]) -> tuple[C
                 scores.setdefault(key, {})[search] = least * percent * 10_000 // best
                 searches.setdefault(key, []).append(search)
     merged = [
-        replace(
-            first[key],
+        first[key]._replace(
             score=sum(parts.values()),
             parts=tuple(parts.items()),
             reasons=(*first[key].reasons, f"found by {', '.join(searches[key])}"),
@@ -351,7 +349,7 @@ def _weighed(gathered: Gathered, source_weights: Mapping[str, int]) -> Gathered:
     """Return what was gathered; candidates state where the settings change the weight of their list."""
     lists = {
         name: tuple(
-            replace(one, reasons=(*one.reasons, f"{name} weighs {source_weights[name]} % here"))
+            one._replace(reasons=(*one.reasons, f"{name} weighs {source_weights[name]} % here"))
             for one in rows
         )
         for name, rows in gathered.lists.items()

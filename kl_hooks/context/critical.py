@@ -7,7 +7,6 @@ and sections for the task if one is named.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from kl_hooks.clock import DAY, micros
@@ -43,8 +42,7 @@ _ARCHITECTURE: Final = ("architecture", "component", "integration")
 """Topics of guides that are shown for the build of a feature only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """One list of critical context."""
 
     name: str
@@ -128,8 +126,7 @@ class CriticalRequest(NamedTuple):
         return self.command == _FEATURE_BUILD
 
 
-@dataclass(frozen=True, slots=True)
-class FilledSection:
+class FilledSection(NamedTuple):
     """A section, filled."""
 
     section: Section
@@ -166,7 +163,7 @@ def critical(ws: Workspace, asked: CriticalRequest) -> list[FilledSection]:
             live = [record for record in live if decided[record.id][0] != "deny"]
             hidden = {name: rule for name, (effect, rule) in decided.items() if effect == "redact"}
         candidates = [
-            replace(_candidate(ws, section, record), redacted_by=hidden.get(record.id, ""))
+            _candidate(ws, section, record)._replace(redacted_by=hidden.get(record.id, ""))
             for record in live[: asked.limit]
         ]
         shown = demote_uncommitted(ws, candidates)
@@ -322,16 +319,16 @@ def _candidate(ws: Workspace, section: Section, record: Record) -> Candidate:
     if record.kind == "failure":
         severity = record.text("severity") or "medium"
         candidate = failure_candidate(ws, record)
-        return replace(candidate, summary=f"{severity}: {plain.summary} ({_times(ws, record)})")
+        return candidate._replace(summary=f"{severity}: {plain.summary} ({_times(ws, record)})")
     if record.kind == "gate":
         line = Gate(record).line()
-        return replace(plain, text=f"{line}\n{DO_NOT_ADJUST}", summary=line)
+        return plain._replace(text=f"{line}\n{DO_NOT_ADJUST}", summary=line)
     if section.whole:
         if record.kind == "role":
             text = role_page(record).strip()
         else:
             text = record_text(ws.kinds[record.kind], record)
-        return replace(plain, text=text)
+        return plain._replace(text=text)
     return plain
 
 

@@ -18,7 +18,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks import __version__
@@ -276,8 +275,7 @@ _MOST_ITEMS: Final = 12_000
 _LONGEST_WORD: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Delivered:
+class Delivered(NamedTuple):
     """A package as the caller gets it."""
 
     document: Mapping[str, Any]
@@ -385,7 +383,7 @@ def _record(
     if not remark and not request.at:
         remark = _record_injections(ws, package.id, records) or _update_recall(ws)
     return (
-        replace(delivered, remark=remark),
+        delivered._replace(remark=remark),
         [one for one in events if one["event"] != package_log.ITEMS],
         records,
     )
@@ -484,7 +482,7 @@ def _events(
         "keywords": _cut(signals.keywords),
         "failure_patterns": _cut(signals.failures),
         "query_count": len({*signals.symbols, *signals.keywords, *signals.failures}),
-        "sources": [asdict(one) for one in package.queries],
+        "sources": [one._asdict() for one in package.queries],
     }
     if counts["included"]:
         hit_or_miss = {"event": "knowledge_hit", **identity, **counts}
@@ -599,7 +597,7 @@ def find_package(ws: Workspace, package_id: str, actor: str = "") -> Delivered:
         changed = "the knowledge base has changed"
     same = "the same" if now_id == full_id else f"now {now_id}: {changed} since"
     remark = f"{full_id} is no longer cached{whose}; built again from its request, {same}."
-    return replace(again, remark=remark)
+    return again._replace(remark=remark)
 
 
 def _request(record: Mapping[str, Any]) -> Request:
@@ -646,8 +644,7 @@ def _logged_request(ws: Workspace, package_id: str) -> dict[str, Any]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(NamedTuple):
     """When and for whom a package was made."""
 
     request_id: str
@@ -674,7 +671,7 @@ def document(package: Package, about: Envelope) -> dict[str, Any]:
         "trace_id": about.trace_id,
         "created_at": iso(about.created_at),
         "ttl_seconds": PackageCache.TTL_SECONDS,
-        "budget": asdict(package.budget),
+        "budget": package.budget._asdict(),
         "items": [_item_to_dict(item) for item in package.items],
         "omitted": omitted_counts(package.omissions),
         "coverage": dict(package.coverage),

@@ -10,8 +10,7 @@ makes agents worse than none.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.index.index import stem
 from kl_hooks.model.claim import Tier
@@ -57,8 +56,7 @@ _FULL: Final = 5
 """Words of the task that an item must hold to be as relevant as can be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A candidate with its score, in millionths, and what the score is made of."""
 
     candidate: Candidate
@@ -71,16 +69,14 @@ class Ranked:
     """Its best place in any list, from 1; 0 if it is in none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """The code that a task is about, best first."""
 
     files: tuple[Ranked, ...] = ()
     symbols: tuple[Ranked, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     """A way to rank records and claims, as data."""
 
     description: str
@@ -155,7 +151,7 @@ def merge(variants: Sequence[Candidate]) -> Candidate:
     pinned = any(c.pinned for c in variants)
     # what is asked for by its ID is never too far
     beyond = "" if pinned else next((c.beyond for c in variants if c.beyond), "")
-    return replace(best, path=path, line=line, reasons=reasons, beyond=beyond, pinned=pinned)
+    return best._replace(path=path, line=line, reasons=reasons, beyond=beyond, pinned=pinned)
 
 
 def kind_order(kind: str) -> tuple[int, str]:
@@ -239,7 +235,7 @@ def sift(
             if candidate.kind == "failing test":
                 # two tests that fail with the same words are two failures; the words are given once
                 same = f"failed with the same message as {texts[text]}"
-                item = replace(item, candidate=replace(candidate, text=same, summary=same))
+                item = item._replace(candidate=candidate._replace(text=same, summary=same))
             else:
                 reason = f"same text as {texts[text]}"
         if reason:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
@@ -162,14 +162,14 @@ def _checked(row: Any, clean: Callable[..., str], reader: str = "") -> Candidate
         raise TypeError(f"gave a {type(row).__name__} where a Candidate belongs")
     found: Candidate = row
     if found.read_from and found.read_from in INSTRUCTION_PAGES.get(reader, ()):
-        found = replace(found, omit=f"{reader} reads {found.read_from} itself")
+        found = found._replace(omit=f"{reader} reads {found.read_from} itself")
     # a signature and a body are code, where a name is no secret; a docstring is a text
     code = language_of(found.path) if found.kind in CODE else ""
     title, text = clean(found.title, code), clean(found.text, code)
     summary = clean(found.summary)
     if (title, text, summary) == (found.title, found.text, found.summary):
         return found
-    return replace(found, title=title, text=text, summary=summary)
+    return found._replace(title=title, text=text, summary=summary)
 
 
 def _failure(problem: Exception) -> str:
@@ -258,7 +258,7 @@ def _without_padding(rows: Sequence[Candidate]) -> Sequence[Candidate]:
     symbol = max((row.score for row in rows if row.kind != "file"), default=0)
     least = {True: files[0].score * _RELEVANT_BESIDES[0], False: symbol * _RELEVANT_BESIDES[1]}
     return [
-        replace(row, beyond=row.beyond or _PADDING)
+        row._replace(beyond=row.beyond or _PADDING)
         if row.score * 100 < least[row.kind == "file"]
         else row
         for row in rows

@@ -17,7 +17,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -164,8 +164,7 @@ _WIDTH: Final = 100
 """Columns of a line of names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """The numbers in the head of a page."""
 
     id: str
@@ -199,8 +198,7 @@ class Style(Protocol):
     def foot(self, facts: Facts) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     """An item in the package, in the form that fits."""
 
     ranked: Ranked
@@ -504,8 +502,7 @@ def whole(candidate: Candidate) -> str:
     return f"{title}\n{text}"
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
+class Fitted(NamedTuple):
     """The items that fit, and what was omitted."""
 
     chosen: tuple[Chosen, ...]
@@ -531,7 +528,7 @@ class Fitted:
     def widest(self, style: Style) -> str:
         """Return the rendered package with its counts as long as they can become."""
         facts = Facts(
-            UNKNOWN_ID, replace(self.budget, used=self.budget.total), self.of, self.of, self.title
+            UNKNOWN_ID, self.budget._replace(used=self.budget.total), self.of, self.of, self.title
         )
         return self._page(style, facts, self.notes)
 
@@ -601,7 +598,7 @@ def fit(
     of = len(ranked) + len(code.files) + len(code.symbols) + len(omissions)
     frame = Fitted((), tuple(omissions), (), budget, of)
     if shares:
-        frame = replace(frame, title=shares.title, categories=tuple(shares.allocations))
+        frame = frame._replace(title=shares.title, categories=tuple(shares.allocations))
     any_found = bool(ranked or code.symbols or code.files)
     # empty where a note has the reason
     lines = (*(() if any_found or not nothing else (nothing,)), *notes)
@@ -634,7 +631,7 @@ def _settle(fitted: Fitted, style: Style) -> Fitted:
     count, used = estimator_of(fitted.budget).count, fitted.budget.total
     # ends: `used` only becomes smaller, and a smaller number has no more digits
     while True:
-        fitted = replace(fitted, budget=replace(fitted.budget, used=used))
+        fitted = fitted._replace(budget=fitted.budget._replace(used=used))
         size = count(fitted.page(style))
         if size >= used:
             return fitted
@@ -644,14 +641,13 @@ def _settle(fitted: Fitted, style: Style) -> Fitted:
 def _with_notes(fitted: Fitted, notes: Sequence[str], style: Style) -> Fitted:
     count = estimator_of(fitted.budget).count
     for note in notes:
-        longer = replace(fitted, notes=(*fitted.notes, note))
+        longer = fitted._replace(notes=(*fitted.notes, note))
         if count(longer.widest(style)) <= fitted.budget.total:
             fitted = longer
     return fitted
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
+class Shares(NamedTuple):
     """A divided budget."""
 
     title: str
@@ -726,8 +722,8 @@ class _Filling:
                 self._add_code(inside)
         shown = [one for path, file in self.files.items() for one in (file, *self.symbols[path])]
         omissions = (*self.frame.omissions, *self.omissions)
-        return replace(
-            self.frame, chosen=tuple(self.chosen), omissions=omissions, code=tuple(shown)
+        return self.frame._replace(
+            chosen=tuple(self.chosen), omissions=omissions, code=tuple(shown)
         )
 
     def _omit(self, one: Ranked, reason: str) -> None:
@@ -751,8 +747,8 @@ class _Filling:
         self.chosen.sort(key=lambda one: (_urgency(one.ranked), order[id(one.ranked)]))
         shown = [one for path, file in self.files.items() for one in (file, *self.symbols[path])]
         omissions = (*self.frame.omissions, *self.omissions)
-        return replace(
-            self.frame, chosen=tuple(self.chosen), omissions=omissions, code=tuple(shown)
+        return self.frame._replace(
+            chosen=tuple(self.chosen), omissions=omissions, code=tuple(shown)
         )
 
     def _add_before_code(self, items: Sequence[Ranked]) -> list[Ranked]:
@@ -905,7 +901,7 @@ def _forms(item: Ranked, budget: Budget, dense: bool) -> list[tuple[Candidate, s
         return [(one, "redacted", "")]
     full = whole(one)
     summary = one_line(one.summary or one.title or full, _SUMMARY)
-    bare = replace(one, path="", line=0, marks=())
+    bare = one._replace(path="", line=0, marks=())
     if _urgency(item) < 2:
         short = [(bare, "summary", one_line(summary, size)) for size in _SHORTER]
     else:
@@ -1077,7 +1073,7 @@ def _concealed(selection: _Selection, *, has_policy: bool, veil: Veil | None) ->
     if has_policy:
         from kl_hooks.context.policy import conceal
 
-        records = [replace(record, candidate=conceal(record.candidate)) for record in records]
+        records = [record._replace(candidate=conceal(record.candidate)) for record in records]
     if veil is not None:
         records = _veiled(records, veil)
         code = Code(tuple(_veiled(code.files, veil)), tuple(_veiled(code.symbols, veil)))
@@ -1093,7 +1089,7 @@ def _shortened(selection: _Selection, signals: Signals, shortening: Shortening) 
 
 
 def _veiled(ranked: Iterable[Ranked], veil: Veil) -> list[Ranked]:
-    return [replace(item, candidate=veil.candidate(item.candidate)) for item in ranked]
+    return [item._replace(candidate=veil.candidate(item.candidate)) for item in ranked]
 
 
 def _without_given(selection: _Selection, given: Collection[str]) -> _Selection:

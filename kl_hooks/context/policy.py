@@ -13,8 +13,8 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.config.compile_cache import load_compiled
 from kl_hooks.config.settings import POLICY_FILE
@@ -47,8 +47,7 @@ _LOGGED: Final = 100
 """Items of a decision in the audit, the denied ones first; the rest is counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One rule. An empty condition is met by everything; of a condition's values one is enough."""
 
     name: str
@@ -174,9 +173,7 @@ def _compiled(ws: Workspace, text: bytes) -> tuple[Rule, ...]:
     kinds = sorted(ws.kinds)
 
     def compile() -> Any:
-        return [
-            [getattr(rule, name) for name in Rule.__slots__] for rule in read_rules(text, kinds)
-        ]
+        return [[getattr(rule, name) for name in Rule._fields] for rule in read_rules(text, kinds)]
 
     # the kinds belong to the key, since a rule may name only those that there are
     plain = load_compiled(ws.state.cache, text + repr(kinds).encode(), "policy-1", compile)
@@ -271,8 +268,7 @@ def _read_values(reader: NodeReader, key: str, node: Node, kinds: Collection[str
         yield value
 
 
-@dataclass(frozen=True, slots=True)
-class Governed:
+class Governed(NamedTuple):
     """The candidates that may be shown."""
 
     ranked: list[Ranked]
@@ -312,8 +308,8 @@ def govern(
                 name = one.candidate.id if policy.actor == "human" else WITHHELD
                 omissions.append(Omission(name, f"denied by policy: {rule}"))
             elif effect == "redact":
-                marked = replace(one.candidate, redacted_by=rule)
-                yield replace(one, candidate=conceal(marked) if conceal_now else marked)
+                marked = one.candidate._replace(redacted_by=rule)
+                yield one._replace(candidate=conceal(marked) if conceal_now else marked)
             else:
                 yield one
 

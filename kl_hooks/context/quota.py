@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -125,8 +124,7 @@ _GATES: Final = {
 """Type of work → the types that gates name it by."""
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
+class Traits(NamedTuple):
     """What kind of work a task is."""
 
     task_id: str = ""
@@ -220,8 +218,7 @@ def read_threshold(text: str, traits: Traits) -> int:
     return round(value * 1000)
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
+class Quota(NamedTuple):
     """A divided budget."""
 
     traits: Traits
@@ -262,7 +259,7 @@ class Quota:
             {"reason": reason, "percent": percent} for reason, percent in self.adjustments
         ]
         return {
-            "traits": asdict(self.traits),
+            "traits": self.traits._asdict(),
             "adjustments": adjustments,
             "shares": shares,
             "threshold": self.threshold / 1000,
@@ -309,7 +306,7 @@ def _read_traits(ws: Workspace, request: Request, text: str) -> Traits:
     ):
         hint = "Use player, coach, or the name of a role: kl role list"
         raise UsageProblem(f"{traits.current_actor!r} is no role here.", place="--actor", hint=hint)
-    traits = replace(traits, has_previous_turns=bool(_turns(ws, traits)))
+    traits = traits._replace(has_previous_turns=bool(_turns(ws, traits)))
     return _with_history(ws, traits, text)
 
 
@@ -334,8 +331,7 @@ def _with_history(ws: Workspace, traits: Traits, text: str) -> Traits:
     ends = [bool(outcome.values["success"]) for outcome in near if "success" in outcome.values]
     failed = [outcome for outcome in near if outcome.values.get("success") is False]
     failed.sort(key=lambda outcome: (outcome.text("date"), outcome.id))
-    return replace(
-        traits,
+    return traits._replace(
         similar_task_count=len(near),
         is_first_of_type=not near,
         avg_turns_for_type=round(sum(cycles) / len(cycles), 2) if cycles else _DEFAULT_TURNS,
@@ -385,8 +381,7 @@ def actor_items(ws: Workspace, traits: Traits) -> list[Candidate]:
     if role:
         candidate = record_candidate(ws, role)
         candidates.append(
-            replace(
-                candidate,
+            candidate._replace(
                 text=render_role(role).strip(),
                 reasons=(*candidate.reasons, "the role of the actor"),
             )
@@ -402,16 +397,16 @@ def actor_items(ws: Workspace, traits: Traits) -> list[Candidate]:
     ):
         line = Gate(gate).line()
         candidates.append(
-            replace(record_candidate(ws, gate), text=f"{line}\n{DO_NOT_ADJUST}", summary=line)
+            record_candidate(ws, gate)._replace(text=f"{line}\n{DO_NOT_ADJUST}", summary=line)
         )
     turns = _turns(ws, traits)
     if turns:
         candidates.append(
-            replace(record_candidate(ws, turns[-1]), text=continuation(turns).strip())
+            record_candidate(ws, turns[-1])._replace(text=continuation(turns).strip())
         )
     modes = _live(ws, "mode")
     candidates += [record_candidate(ws, one) for one in modes if one.values.get("default")]
-    lasting = [replace(one, is_lasting=True) for one in candidates]
+    lasting = [one._replace(is_lasting=True) for one in candidates]
     return demote_uncommitted(ws, lasting)
 
 

@@ -236,8 +236,7 @@ class RankedSymbol:
 _Ranked = TypeVar("_Ranked", RankedFile, RankedSymbol)
 
 
-@dataclass(frozen=True, slots=True)
-class CodeRanking:
+class CodeRanking(NamedTuple):
     """Files and symbols, best first; ties by path and ID."""
 
     files: tuple[RankedFile, ...] = ()
@@ -585,8 +584,7 @@ def _scaled(other: Sequence[_Ranked], best: int) -> list[_Ranked]:
     return []
 
 
-@dataclass(frozen=True, slots=True)
-class _Commits:
+class _Commits(NamedTuple):
     """The commits of the history, each by its number there."""
 
     files: list[list[str]]

@@ -224,8 +224,7 @@ def _changed_records(ws: Workspace, changes: Changes) -> Iterator[Candidate]:
     if any(path.startswith(KNOWLEDGE_FOLDER) for path in changes.paths):
         changed = [one for one in list_records(ws, RecordFilter()) if one.path in changes.paths]
         for candidate in current_candidates(ws, live_records(ws, changed), len(changed)):
-            yield replace(
-                candidate,
+            yield candidate._replace(
                 is_lasting=True,
                 reasons=(*candidate.reasons, f"changed in {changes.span}"),
             )
@@ -382,7 +381,7 @@ def _matching_records(ws: Workspace, filters: _Filters) -> list[Candidate]:
         f"{key}={' or '.join(values)}" for key, values in filters.items()
     )
     return [
-        replace(one, is_lasting=True, reasons=(*one.reasons, reason))
+        one._replace(is_lasting=True, reasons=(*one.reasons, reason))
         for one in matching
         if _in_module(one, filters)
     ]
@@ -429,7 +428,7 @@ def _pinned(ws: Workspace, db: Database | None, pins: Sequence[str]) -> Iterator
     for pin in pins:
         path = pin.removeprefix("file:").removeprefix("./")
         if pin in symbol_by_id:
-            yield replace(symbol_candidate(symbol_by_id[pin], "pinned"), pinned=True)
+            yield symbol_candidate(symbol_by_id[pin], "pinned")._replace(pinned=True)
         elif db is not None and db.rows("SELECT 1 FROM files WHERE path = ?", (path,)):
             yield Candidate(
                 f"file:{path}", "file", path, "", "", path, pinned=True, reasons=("pinned",)
@@ -444,8 +443,8 @@ def _pinned(ws: Workspace, db: Database | None, pins: Sequence[str]) -> Iterator
                     hint="Give an ID or a path: kl knowledge list, kl graph search NAME.",
                 ) from None
             candidate = record_candidate(ws, record)
-            yield replace(
-                candidate, pinned=True, is_lasting=True, reasons=(*candidate.reasons, "pinned")
+            yield candidate._replace(
+                pinned=True, is_lasting=True, reasons=(*candidate.reasons, "pinned")
             )
 
 
@@ -490,7 +489,7 @@ def _with_frames(
         for key in [key for key in symbols if key[0] == name and not is_test_path(key[1])]:
             symbols[key] = _lifted(symbols[key], best // 3, "called by the failing test")
     for row in executed:
-        earlier_candidate = symbols.get((row.id, row.path), replace(row, score=0))
+        earlier_candidate = symbols.get((row.id, row.path), row._replace(score=0))
         # of several searches the scores are other numbers (`gather.combine`)
         symbols[row.id, row.path] = _lifted(
             earlier_candidate, best * min(row.score, 5) // 10, row.reasons[0]
@@ -510,8 +509,7 @@ def _with_frames(
 
 def _lifted(row: Candidate, gain: int, reason: str) -> Candidate:
     parts = (*row.parts, ("failure", gain)) if gain else row.parts
-    return replace(
-        row,
+    return row._replace(
         score=row.score + gain,
         parts=parts,
         beyond="",
@@ -589,7 +587,7 @@ def _with_suspects(
         names = [split_id(one)[1] for one in changed.get(row.title, ()) if one in code]
         if row.kind != "failing test" or not names:
             return row
-        return replace(row, text=f"{row.text}\nchanged since it passed: {name_list(names, _NAMED)}")
+        return row._replace(text=f"{row.text}\nchanged since it passed: {name_list(names, _NAMED)}")
 
     lists = {name: tuple(map(noted, rows)) for name, rows in lists.items()}
     # of many changes each is no suspect: the ranking weighs them
@@ -629,7 +627,7 @@ def _described(
     lists = {name: tuple(_with(row, bodies, words) for row in rows) for name, rows in lists.items()}
     have = {row.id for rows in lists.values() for row in rows}
     extra = [
-        replace(file, proof=words[file.id])
+        file._replace(proof=words[file.id])
         for file in files
         if file.id in words and file.id not in have
     ]
@@ -669,7 +667,7 @@ def _union(tests: Mapping[str, set[str]], names: Sequence[str]) -> set[str]:
 def _with(row: Candidate, bodies: Mapping[str, str], words: Mapping[str, str]) -> Candidate:
     if row.kind not in CODE or (row.id not in bodies and row.id not in words):
         return row
-    return replace(row, text=bodies.get(row.id, row.text), proof=words.get(row.id, ""))
+    return row._replace(text=bodies.get(row.id, row.text), proof=words.get(row.id, ""))
 
 
 def _with_claims(
@@ -696,8 +694,8 @@ def _with_claims(
             f" until {one.expires[:10]}" if one.expires else ""
         )
         if row.kind in CODE:
-            return replace(row, proof=f"{row.proof}; {words}" if row.proof else words)
-        return replace(row, marks=(*row.marks, words))
+            return row._replace(proof=f"{row.proof}; {words}" if row.proof else words)
+        return row._replace(marks=(*row.marks, words))
 
     if not known:
         return lists
@@ -717,7 +715,7 @@ def _with_ended_citations(
         ended = lines.get(row.id, ())
         if not ended:
             return row
-        return replace(row, text="\n".join([row.text, *ended]))
+        return row._replace(text="\n".join([row.text, *ended]))
 
     if not lines:
         return lists

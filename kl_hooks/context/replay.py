@@ -12,7 +12,6 @@ import random
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -81,8 +80,7 @@ class Task(NamedTuple):
     """The source files it changed, by their names before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """What one method found for one task."""
 
     recall: Mapping[int, float]
@@ -95,8 +93,7 @@ class Result:
     """Budget → share of files and of symbols in the delivered text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(NamedTuple):
     """A task and what every method found."""
 
     repository: str

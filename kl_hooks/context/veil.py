@@ -12,7 +12,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -126,8 +125,7 @@ class Veil:
 
     def candidate(self, one: Candidate) -> Candidate:
         """Return an item of a package without hidden words; what it is and where it is stay."""
-        return replace(
-            one,
+        return one._replace(
             title=self.text(one.title),
             text=self.text(one.text),
             summary=self.text(one.summary),

@@ -12,7 +12,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.code.query.lookup import Unknown, resolve_text, symbols_by_id
@@ -95,8 +94,7 @@ class Passage(NamedTuple):
         return self.document
 
 
-@dataclass(frozen=True, slots=True)
-class Community:
+class Community(NamedTuple):
     """Nodes that are linked more among each other than with the rest."""
 
     members: tuple[str, ...]
@@ -131,8 +129,7 @@ def _kind_of_node(node: str) -> str:
     return prefix or "record"
 
 
-@dataclass(frozen=True, slots=True)
-class Neighborhood:
+class Neighborhood(NamedTuple):
     """Nodes within some links of others."""
 
     levels: Mapping[str, int]

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.documents.indexing import (
@@ -197,8 +196,7 @@ def _added_candidate(base: Candidate, record: Record, suspicions: Sequence[str])
     """The same for an added document: it is as trusted as whoever added it, and governed as its
     record.
     """
-    return replace(
-        base,
+    return base._replace(
         kind="document",
         path="",
         line=0,

@@ -8,7 +8,7 @@ the same.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.documents.search import (
@@ -48,8 +48,7 @@ class Round(NamedTuple):
     """Words of the question that no result so far has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The answer to a question."""
 
     found: SearchAnswer

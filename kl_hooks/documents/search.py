@@ -223,8 +223,7 @@ class Result(Excerpt):
         return NodeId(f"file:{self.path}" if self.chunk.is_file else self.chunk.document)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchAnswer:
+class SearchAnswer(NamedTuple):
     """The answer to a search."""
 
     query: str

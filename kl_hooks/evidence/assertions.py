@@ -8,7 +8,6 @@ author cites counts while it is valid: the package that knows records answers fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from kl_hooks.clock import iso
@@ -71,8 +70,8 @@ def add_claim(
         )
         named = tuple(anchor for anchor in rests_on if not shows_secret(anchor.name))
         head = worktree_state(ws.repo).head or ""
-        claim = replace(claim, rests_on=named, tests=tuple(tests), head=head)
-        claim = replace(claim, confirmed=Confirmation(author, asserted_at) if confirms else None)
+        claim = claim._replace(rests_on=named, tests=tuple(tests), head=head)
+        claim = claim._replace(confirmed=Confirmation(author, asserted_at) if confirms else None)
         append(db, [_assertion_receipt(claim)])
         if confirms:
             return claim
@@ -173,14 +172,14 @@ def _with_basis(claim: Claim, assertion: Claim | None, confirmations: Iterable[C
         # an agent's word adds nothing to a person's about the same content
         adds = not (is_same and confirmation.author.startswith("agent:")) or claim.is_of_agent
         if confirmation.made_at >= claim.made_at and adds:
-            claim = replace(_resting_on(claim, confirmation), confirmed=confirmation.confirmed)
+            claim = _resting_on(claim, confirmation)._replace(confirmed=confirmation.confirmed)
     return claim
 
 
 def _resting_on(claim: Claim, word: Claim) -> Claim:
     """A claim with what another statement of it rests on."""
-    return replace(
-        claim, cites=word.cites, rests_on=word.rests_on, head=word.head, tests=word.tests
+    return claim._replace(
+        cites=word.cites, rests_on=word.rests_on, head=word.head, tests=word.tests
     )
 
 
@@ -233,8 +232,7 @@ def known_assertions(ws: Workspace, db: Database, *, archived: bool = False) -> 
                 cites=cites,
             )
             confirmed = body.get("confirmed")
-            claim_of_other = replace(
-                claim_of_other,
+            claim_of_other = claim_of_other._replace(
                 confirmed=Confirmation(*map(str, confirmed)) if confirmed else None,
                 **basis_of(body),
             )
@@ -271,8 +269,8 @@ def archived_claims(db: Database, now: int) -> list[Claim]:
     claims_and_times = zip(claims, (row[5] for row in rows), strict=True)
     # a dictionary in the order of the rows: of a claim that was archived twice the newer one counts
     newest = {
-        claim.id: replace(
-            claim, freshness="expired", reasons=(*claim.reasons, f"archived on {archived_at}")
+        claim.id: claim._replace(
+            freshness="expired", reasons=(*claim.reasons, f"archived on {archived_at}")
         )
         for claim, archived_at in claims_and_times
     }
@@ -308,4 +306,4 @@ def _with_citations(claim: Claim, observed: Mapping[str, tuple[Observation, str]
             reasons += [f"{ref[:12] if is_hex(ref) else ref} supports nothing: it is {why}"]
     if any(one.outcome == "cited" and one.speaks == "for" for one in support):
         reasons = [one for one in reasons if one != _UNOBSERVED]
-    return replace(claim, support=tuple(support), reasons=tuple(reasons))
+    return claim._replace(support=tuple(support), reasons=tuple(reasons))

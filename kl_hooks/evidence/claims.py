@@ -8,7 +8,6 @@ and what their authors cite, is in `assertions`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -91,8 +90,8 @@ def claims_about(ws: Workspace, db: Database, about: Collection[str] | None = No
     shown = {claim.id: claim for claim in derived}
     for claim in asserted:
         if claim.id in shown and claim.freshness != "expired":
-            shown[claim.id] = replace(
-                shown[claim.id], support=shown[claim.id].support + claim.support
+            shown[claim.id] = shown[claim.id]._replace(
+                support=shown[claim.id].support + claim.support
             )
     return count_citations(
         ws, [*(claim for claim in asserted if claim.id not in shown), *shown.values()]
@@ -140,10 +139,9 @@ def _without_flaky(claim: Claim, flaky: FlakyPasses, receipts: Mapping[str, Rece
     }
     support = [
         (
-            replace(
-                item,
-                observation=replace(
-                    item.observation, hard=False, asserted=False, why_not=why_flaky[item.receipt]
+            item._replace(
+                observation=item.observation._replace(
+                    hard=False, asserted=False, why_not=why_flaky[item.receipt]
                 ),
             )
             if item.receipt in why_flaky
@@ -151,8 +149,8 @@ def _without_flaky(claim: Claim, flaky: FlakyPasses, receipts: Mapping[str, Rece
         )
         for item in claim.support
     ]
-    return replace(
-        claim, support=tuple(support), reasons=(*claim.reasons, *dict.fromkeys(why_flaky.values()))
+    return claim._replace(
+        support=tuple(support), reasons=(*claim.reasons, *dict.fromkeys(why_flaky.values()))
     )
 
 
@@ -173,7 +171,7 @@ def aged(claim: Claim, now: int, days: int) -> Claim:
         return claim
     age = counted((now - newest) // DAY, "day")
     reason = f"last observed {age} ago; after {counted(days, 'day')} it counts as inferred"
-    return replace(claim, max_tier=Tier.INFERRED, reasons=(*claim.reasons, reason))
+    return claim._replace(max_tier=Tier.INFERRED, reasons=(*claim.reasons, reason))
 
 
 def derived_claims(
@@ -209,7 +207,7 @@ def _support(entry: Entry, evidence: Evidence, parents: Mapping[str, Entry]) -> 
     observed = observation(entry.receipt, evidence, entry.origin)
     parent = parents.get(entry.receipt.parent or "")
     if parent and observed.hard and (why := contradiction(parent.receipt, entry.receipt)):
-        observed = replace(observed, hard=False, why_not=why)
+        observed = observed._replace(hard=False, why_not=why)
     return Support(
         observed,
         entry.id,
@@ -244,9 +242,8 @@ def _derived_claim(
             for evidence in parent_confirmation(parent.receipt, entry.receipt):
                 counted_support = _support(parent, evidence, {})
                 support.append(
-                    replace(
-                        counted_support,
-                        observation=replace(counted_support.observation, run=entry.receipt.run),
+                    counted_support._replace(
+                        observation=counted_support.observation._replace(run=entry.receipt.run),
                     )
                 )
     if here:
@@ -255,8 +252,8 @@ def _derived_claim(
         reasons = [f"observed on tree {(newest or 'unknown')[:12]}; the content has changed since"]
     if any(s.speaks == "against" for s in support):
         support = [
-            replace(
-                s, observation=replace(s.observation, hard=False, asserted=False, why_not=FLAKY)
+            s._replace(
+                observation=s.observation._replace(hard=False, asserted=False, why_not=FLAKY)
             )
             for s in support
         ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import iso
@@ -44,8 +43,7 @@ class NewCommits(NamedTuple):
     """Of the log (`COLUMNS`), redacted, newest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedCommit:
+class LoggedCommit(NamedTuple):
     """A commit in the log."""
 
     sha: str

@@ -8,8 +8,7 @@ is worked on, the newest runs, what a record cites, or anything but runs of test
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import is_older, iso, micros
 from kl_hooks.evidence.assertions import asserted_claims
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 _CLAIMS, _SPOOL = "expired claims", "set aside"
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """A receipt as compaction sees it."""
 
     seq: int

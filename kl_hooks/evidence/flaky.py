@@ -8,11 +8,10 @@ evidence, for claims and for the gate alike, until something is changed that the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import sqrt
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.evidence.distributions import DISTRIBUTIONS, Distributions
 from kl_hooks.evidence.executed import Executed, executed_of_run, read_pending, test_path
@@ -49,8 +48,7 @@ _VOLATILE: Final = frozenset(
 """Keys of a receipt's environment in which two runs of the same environment may differ."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One result of a test."""
 
     receipt: Receipt
@@ -220,8 +218,7 @@ class Comparison:
         return self._known[receipt.run]
 
 
-@dataclass(frozen=True, slots=True)
-class FlakyTest:
+class FlakyTest(NamedTuple):
     """A test with different outcomes where nothing that it depends on differs."""
 
     test: str

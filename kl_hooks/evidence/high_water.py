@@ -19,7 +19,6 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -45,8 +44,7 @@ class Marks(NamedTuple):
     """Of the first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rollback:
+class Rollback(NamedTuple):
     """Receipts that a mark remembers and the store does not have any more."""
 
     had: int

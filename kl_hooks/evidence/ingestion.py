@@ -9,8 +9,7 @@ from there (`evidence.snapshot`).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem, StoreReadOnly
 from kl_hooks.evidence.commits import add_commits, unlogged_commits
@@ -25,8 +24,7 @@ from kl_hooks.model.receipt import Receipt
 from kl_hooks.workspace import Workspace, is_set_up
 
 
-@dataclass(frozen=True, slots=True)
-class SyncResult:
+class SyncResult(NamedTuple):
     """What one synchronization did."""
 
     receipts: int = 0
@@ -73,7 +71,7 @@ class _Intake:
         done = self._import_captured(head_now)
         if not fetched:
             return done
-        return replace(done, blind=done.blind or fetched)
+        return done._replace(blind=done.blind or fetched)
 
     def _import_fetched(self) -> str:
         """Import the notes that `git fetch` brought, where `kl hooks install --sync` asked for it;

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kl_hooks.errors import StoreDamaged
 from kl_hooks.evidence.commits import log_digest
@@ -32,8 +31,7 @@ _ROWS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(NamedTuple):
     """What was checked and found."""
 
     receipts: int

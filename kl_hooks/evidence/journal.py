@@ -15,9 +15,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.clock import micros
 from kl_hooks.evidence.capture import SPOOL_SCHEMA
@@ -262,8 +261,7 @@ def _other(record: Any) -> Evidence | None:
     return fact
 
 
-@dataclass(frozen=True, slots=True)
-class PendingCapture:
+class PendingCapture(NamedTuple):
     """A spool file whose writer has ended."""
 
     path: Path

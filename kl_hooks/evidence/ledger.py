@@ -16,9 +16,9 @@ import sys
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.errors import StoreDamaged, UsageProblem
 from kl_hooks.evidence.trust import ran_no_test
@@ -72,8 +72,7 @@ _LARGEST_COLUMN: Final = 64 * 1024 * 1024
 """Bytes a blob may unpack to: more is not ours (5 million tests)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A receipt and its position in this store."""
 
     seq: int
@@ -671,7 +670,7 @@ def _failing_entry(entry: Entry, names: Sequence[str], codes: bytes, failed: set
         if f"test:{name}" in failed and f"test:{name}" not in detailed
     ]
     evidence = (*plain, *(one for one in special if one.kind == "TestResult"))
-    return replace(entry, receipt=replace(entry.receipt, evidence=evidence))
+    return entry._replace(receipt=replace(entry.receipt, evidence=evidence))
 
 
 def _varints(numbers: Iterable[int]) -> bytes:

@@ -82,4 +82,4 @@ def _without_partial_passes(entry: Entry) -> Entry:
     if not omitted:
         return entry
     selection = {**receipt.selection, OMITTED_PASSES: omitted}
-    return replace(entry, receipt=replace(receipt, evidence=evidence, selection=selection))
+    return entry._replace(receipt=replace(receipt, evidence=evidence, selection=selection))

@@ -7,9 +7,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.evidence import ledger
 from kl_hooks.evidence.capture import MissingRun, missing_runs
@@ -32,8 +31,7 @@ from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace, require_setup
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """The evidence of a repository at one moment."""
 
     db: Database | None

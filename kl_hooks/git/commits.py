@@ -6,7 +6,6 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
@@ -26,8 +25,7 @@ _TRAILERS: Final = "%(trailers:only=true,unfold=true,separator=%x1f,key_value_se
 _FIXED: Final = 8  # cells before the names of files
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """A commit as git has it. Text that is not UTF-8 has replacement characters; what was too long
     is cut.
     """

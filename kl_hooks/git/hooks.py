@@ -13,7 +13,6 @@ import os
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -105,8 +104,7 @@ _PRE_COMMIT_IDS: Final = {
 """Git hook → our pre-commit hooks that do its work."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookChange:
+class HookChange(NamedTuple):
     """What was done about one git hook."""
 
     name: str
@@ -118,8 +116,7 @@ class HookChange:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HookState:
+class HookState(NamedTuple):
     """The state of one git hook."""
 
     name: str
@@ -288,11 +285,11 @@ def _with_pre_commit(hook: HookState, config: bytes) -> HookState:
     ):
         return hook
     if _runs_legacy_hook(_hook_content(hook.path)):
-        return replace(
-            hook, state="called", reason=f"pre-commit runs kl's entry in {PRE_COMMIT_FILE}."
+        return hook._replace(
+            state="called", reason=f"pre-commit runs kl's entry in {PRE_COMMIT_FILE}."
         )
-    return replace(
-        hook, reason=f"pre-commit install -t {hook.name}   (kl's entry is in {PRE_COMMIT_FILE})"
+    return hook._replace(
+        reason=f"pre-commit install -t {hook.name}   (kl's entry is in {PRE_COMMIT_FILE})"
     )
 
 

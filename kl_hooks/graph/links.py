@@ -15,11 +15,10 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import compress
 from operator import itemgetter
 from sys import byteorder
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from zlib import compress as compress_bytes
 from zlib import crc32, decompress, error
 
@@ -344,8 +343,7 @@ def counts(db: Rows) -> dict[str, int]:
     return {named[kind]: kinds[kind] for kind in sorted(kinds, key=lambda kind: named[kind])}
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """How what is linked hangs together."""
 
     nodes: int
@@ -595,8 +593,7 @@ DEPENDS: Final = ("calls", "references", "inherits", "implements", "imports", "d
 ANY_DEPTH: Final = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(NamedTuple):
     """What was reached."""
 
     levels: dict[str, int]

@@ -8,7 +8,6 @@ only has the file knows the base.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.hookspecs import CommonEvent
@@ -141,8 +140,7 @@ def failure_candidate(ws: Workspace, record: Record) -> Candidate:
         instead = f" Instead: {one_line(record.text('prevention'), 160)}"
     else:
         instead = ""
-    return replace(
-        candidate,
+    return candidate._replace(
         text=f"{candidate.text}\n{warning}{instead}",
         summary=f"{record.title}. {warning}{instead}",
     )

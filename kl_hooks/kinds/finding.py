@@ -16,9 +16,8 @@ import posixpath
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import agent, session
@@ -226,8 +225,7 @@ _TROUBLE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A tool that was called, and its result."""
 
     tool: str
@@ -361,8 +359,7 @@ def _short(value: Any, most: int = 200) -> str:
     return value[:most]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A finding before it is bound to content and recorded."""
 
     entity: str
@@ -556,8 +553,7 @@ _MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 """Of a file that is hashed; a finding about a larger one is bound to nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedFindings:
+class RecordedFindings(NamedTuple):
     """What some calls left."""
 
     new: tuple[Record, ...] = ()
@@ -576,7 +572,7 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
     for call in calls:
         caller = call.agent or agent(ws.environ) or ""
         observed = extract(
-            replace(call, agent=caller, session=call.session or session(ws.environ) or ""),
+            call._replace(agent=caller, session=call.session or session(ws.environ) or ""),
             str(ws.root),
         )
         if observed is None:

@@ -5,8 +5,7 @@ actor.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.gate_evidence import GateEvidence, doubtful_option
@@ -19,8 +18,7 @@ DO_NOT_ADJUST: Final = "do NOT adjust mid-session"
 _MAX_GATES: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(NamedTuple):
     """A demand of a gate, checked against the evidence of a content."""
 
     name: str
@@ -30,8 +28,7 @@ class Demand:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(NamedTuple):
     """A record of the kind `gate`, and what follows from its fields."""
 
     record: Record

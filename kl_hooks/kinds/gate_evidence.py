@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from kl_hooks.evidence.ledger import Entry, selection_limits
 from kl_hooks.evidence.trust import IMPORTED
@@ -57,8 +56,7 @@ _REPORTS: Final = ("report", "json", "xml", "html", "lcov")
 _FAIL_UNDER: Final = "--fail-under"
 
 
-@dataclass(frozen=True, slots=True)
-class _MeasuredCoverage:
+class _MeasuredCoverage(NamedTuple):
     """The total that pytest-cov reported at the end of a run."""
 
     hundredths: int
@@ -102,8 +100,7 @@ def _is_count(value: Any, most: int) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
 
 
-@dataclass(frozen=True, slots=True)
-class GateEvidence:
+class GateEvidence(NamedTuple):
     """What the receipts of one content show."""
 
     tests_pass: bool

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.kinds.catalog import FACT
@@ -48,8 +47,7 @@ _ABBREVIATIONS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerField:
+class AnswerField(NamedTuple):
     """A field of another kind whose value answers a question: any value, or this very one."""
 
     kind: str
@@ -57,8 +55,7 @@ class AnswerField:
     value: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """Something a project should know about itself."""
 
     key: str
@@ -147,8 +144,7 @@ def facts_of_answer(answer: str, category: str) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEvent:
+class SessionEvent(NamedTuple):
     """What happened: `intro`, `question`, `captured`, `skipped`, `info`, `summary`."""
 
     name: str
@@ -159,8 +155,7 @@ class SessionEvent:
     facts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(NamedTuple):
     """The progress of an interview."""
 
     questions: tuple[Question, ...]
@@ -188,11 +183,11 @@ class Session:
             return self, []
         word = line.strip()
         if word.casefold() in _QUIT:
-            return _end(replace(self, ended="quit"), [])
+            return _end(self._replace(ended="quit"), [])
         if word.casefold() in _BACK:
             if self.at == 0:
                 return self, [SessionEvent("info", "This is the first question."), _ask(self)]
-            before = replace(self, at=self.at - 1)
+            before = self._replace(at=self.at - 1)
             return before, [_ask(before)]
         if word.casefold() in _SKIP:
             answered = any(key == question.key for key, _ in self.answers)
@@ -201,11 +196,11 @@ class Session:
             else:
                 skipped = tuple(dict.fromkeys((*self.skipped, question.key)))
             return _go_on(
-                replace(self, skipped=skipped), SessionEvent("skipped", question=question)
+                self._replace(skipped=skipped), SessionEvent("skipped", question=question)
             )
         others = tuple(pair for pair in self.answers if pair[0] != question.key)
         skipped = tuple(key for key in self.skipped if key != question.key)
-        after = replace(self, answers=(*others, (question.key, word)), skipped=skipped)
+        after = self._replace(answers=(*others, (question.key, word)), skipped=skipped)
         facts = facts_of_answer(word, question.category)
         return _go_on(after, SessionEvent("captured", word, question=question, facts=facts))
 
@@ -216,7 +211,7 @@ def begin_session(questions: Sequence[Question]) -> tuple[Session, list[SessionE
     """
     session = Session(tuple(questions))
     if not questions:
-        return replace(session, ended="done"), [SessionEvent("info", "Nothing is left to ask.")]
+        return session._replace(ended="done"), [SessionEvent("info", "Nothing is left to ask.")]
     keys = (
         "An empty line or `skip` goes on to the next question, `back` to the one before, `quit`"
         " ends."
@@ -228,9 +223,9 @@ def begin_session(questions: Sequence[Question]) -> tuple[Session, list[SessionE
 
 
 def _go_on(session: Session, event: SessionEvent) -> tuple[Session, list[SessionEvent]]:
-    after = replace(session, at=session.at + 1)
+    after = session._replace(at=session.at + 1)
     if after.at >= len(after.questions):
-        return _end(replace(after, ended="done"), [event])
+        return _end(after._replace(ended="done"), [event])
     return after, [event, _ask(after)]
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -278,11 +277,11 @@ def _candidates(
             beyond = (
                 f"anchored further away: the nearest {_MAX_PER_KIND} of {record.kind} are given"
             )
-            yield replace(candidate, beyond=beyond)
+            yield candidate._replace(beyond=beyond)
             continue
         verb = "governs" if record.many("governs") else "is about"
         reason = f"it {verb} {split_id(node)[1] or node}, and the task names {match.named}"
-        yield replace(candidate, is_lasting=True, reasons=(*candidate.reasons, reason))
+        yield candidate._replace(is_lasting=True, reasons=(*candidate.reasons, reason))
         if db is not None:
             yield from _governed_symbols(db, record, node)
 
@@ -344,8 +343,8 @@ def _objectives(ws: Workspace) -> Iterator[Candidate]:
     active.sort(key=lambda one: (one.text("updated") or one.text("date"), one.id), reverse=True)
     omitted = len(active) - _MAX_OBJECTIVES
     for number, record in enumerate(active[:_MAX_OBJECTIVES]):
-        candidate = replace(
-            _objective_candidate(ws, record), is_lasting=True, reasons=("an active objective",)
+        candidate = _objective_candidate(ws, record)._replace(
+            is_lasting=True, reasons=("an active objective",)
         )
         if number == 0:
             others = f"(+{len(active) - 1} more active) " if len(active) > 1 else ""
@@ -356,12 +355,11 @@ def _objectives(ws: Workspace) -> Iterator[Candidate]:
             else:
                 count = ""
             line = candidate.summary.removeprefix(f"{record.id} ")  # the line above it names the ID
-            candidate = replace(
-                candidate, pinned=True, text=candidate.text + count, summary=others + line
+            candidate = candidate._replace(
+                pinned=True, text=candidate.text + count, summary=others + line
             )
         if omitted > 0 and number == _MAX_OBJECTIVES - 1:
-            candidate = replace(
-                candidate,
+            candidate = candidate._replace(
                 text=(
                     f"{candidate.text}\nand {counted(omitted, 'more active objective')}: kl objective"
                     " status"
@@ -380,8 +378,8 @@ def _features(ws: Workspace, task: Task) -> Iterator[Candidate]:
     for name in named:
         yield from _rejected_turns(ws, turns, name)
         if name in records:
-            yield replace(
-                record_candidate(ws, records[name]), is_lasting=True, reasons=("the task names it",)
+            yield record_candidate(ws, records[name])._replace(
+                is_lasting=True, reasons=("the task names it",)
             )
         elif name in files and not files[name].startswith(KNOWLEDGE_FOLDER):
             text = f"{name} is specified in {files[name]}"
@@ -407,8 +405,7 @@ def _rejected_turns(ws: Workspace, turns: Sequence[Record], feature: str) -> Ite
         last = last_turns(turns, feature, task)[-1:]
         if last and is_rejected(last[0]):
             feedback = one_line(last[0].text("coach_feedback"), 160)
-            yield replace(
-                record_candidate(ws, last[0]),
+            yield record_candidate(ws, last[0])._replace(
                 text=continuation(last),
                 is_lasting=True,
                 summary=f"{last[0].title} was rejected. MUST ADDRESS: {feedback}",
@@ -442,4 +439,4 @@ def _objective_candidate(ws: Workspace, record: Record) -> Candidate:
     from kl_hooks.records.retrieval import record_candidate
 
     lines = reported_progress(ws, [record])[record.id].summary(record)
-    return replace(record_candidate(ws, record), text="\n".join(lines), summary=lines[0])
+    return record_candidate(ws, record)._replace(text="\n".join(lines), summary=lines[0])

@@ -122,8 +122,7 @@ _REQUIRES: Final = ("requires", "needs")
 _PRODUCES: Final = ("produces", "gives")
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """A piece of work. Tokens are compared as `normalized_token` makes them."""
 
     name: str
@@ -151,8 +150,7 @@ class Work:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """The order that follows from what is required and produced."""
 
     waves: tuple[tuple[str, ...], ...] = ()

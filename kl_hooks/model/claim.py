@@ -7,7 +7,6 @@ The tier is a pure function of the evidence: nobody grades their own claims.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -29,8 +28,7 @@ class Tier(IntEnum):
         return self.name.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(NamedTuple):
     """One piece of evidence as the tier rule sees it."""
 
     kind: str
@@ -136,8 +134,7 @@ def tier_words(tier: str, freshness: str) -> list[str]:
     return [tier, freshness]
 
 
-@dataclass(frozen=True, slots=True)
-class Support:
+class Support(NamedTuple):
     """One line of why a claim is believed or doubted: a receipt's observation and what it counts
     for.
     """
@@ -199,8 +196,7 @@ class Confirmation(NamedTuple):
     """ISO time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """A sentence with its support; its tier is computed, never stored."""
 
     text: str

@@ -4,13 +4,12 @@ break it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kl_hooks.model.canonical import digest
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option of a contract, as import-linter takes it."""
 
     key: str
@@ -19,8 +18,7 @@ class Option:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Contract:
+class Contract(NamedTuple):
     """A contract of one of import-linter's built-in types."""
 
     name: str
@@ -36,8 +34,7 @@ class Contract:
     exclude_type_checking_imports: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One module imports another."""
 
     importer: str
@@ -47,8 +44,7 @@ class Step:
     lines: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Breach:
+class Breach(NamedTuple):
     """One way in which a contract is broken."""
 
     contract: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.text import one_line
@@ -14,8 +14,7 @@ _LONGEST: Final = 1000
 """Characters of a message: it may quote a file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """What a finding breaks."""
 
     id: str
@@ -26,8 +25,7 @@ class Rule:
     """Where the rule is, what is allowed instead, or what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(NamedTuple):
     """One finding at one place."""
 
     rule: Rule
@@ -109,4 +107,4 @@ def numbered(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     for place in sorted(range(len(listed)), key=lambda n: (listed[n].path, listed[n].line, n)):
         counts[listed[place].fingerprint] += 1
         numbers[place] = counts[listed[place].fingerprint]
-    return [replace(entry, number=numbers[place]) for place, entry in enumerate(listed)]
+    return [entry._replace(number=numbers[place]) for place, entry in enumerate(listed)]

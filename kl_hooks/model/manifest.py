@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.model.canonical import digest
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from kl_hooks.model.contract import Contract
 
 MANIFEST: Final = ".kl/architecture.yaml"
@@ -16,8 +17,7 @@ BASELINE: Final = ".kl/baseline.json"
 """The violations that are accepted for now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """A named part of the code, by the paths it owns."""
 
     name: str
@@ -35,8 +35,7 @@ class Layer:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
+class Allowance(NamedTuple):
     """An import that is allowed although the rule forbids it."""
 
     source: str
@@ -48,8 +47,7 @@ class Allowance:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(NamedTuple):
     """`.kl/architecture.yaml`, read and checked."""
 
     path: str
@@ -74,8 +72,7 @@ class Manifest:
     """`report`, `forbid` or `ignore`: what an import is that only recorded test runs show."""
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(NamedTuple):
     """An import that the manifest forbids."""
 
     path: str
@@ -111,6 +108,19 @@ class Violation:
     def fingerprint(self) -> str:
         """16 hexadecimal digits over who imports what across which layers; no line number in it."""
         return fingerprint(self.source_layer, self.target_layer, self.importer, self.imported)
+
+
+def plain_terms(part: Any, omitted: Collection[str]) -> Any:
+    """Return a manifest or a part of it as maps and lists, without the fields of these names."""
+    if isinstance(part, tuple) and hasattr(part, "_asdict"):
+        return {
+            name: plain_terms(value, omitted)
+            for name, value in part._asdict().items()
+            if name not in omitted
+        }
+    if isinstance(part, tuple):
+        return [plain_terms(value, omitted) for value in part]
+    return part
 
 
 def fingerprint(source_layer: str, target_layer: str, importer: str, imported: str) -> str:

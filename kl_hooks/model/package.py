@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.model.claim import Tier
 
@@ -22,8 +22,7 @@ name.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Signals:
+class Signals(NamedTuple):
     """What a task's words point at; all in the order of the text, each once."""
 
     keywords: tuple[str, ...] = ()
@@ -42,8 +41,7 @@ class Signals:
     """Tests as pytest writes them: `tests/test_a.py::test_b[1]`; at most 10."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """A request for context."""
 
     text: str
@@ -54,8 +52,7 @@ class Task:
     """Files that it starts from, besides those in the text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """Something a retriever found."""
 
     id: str
@@ -113,8 +110,7 @@ def placed(identifier: str, kind: str, path: str) -> Candidate:
     return Candidate(identifier, kind, "", "", "", path)
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """How one retriever answered."""
 
     source: str
@@ -124,8 +120,7 @@ class Query:
     ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """A candidate that made it into the package, and why."""
 
     candidate: Candidate
@@ -142,8 +137,7 @@ class Item:
     """The category of the budget that it uses; empty where the budget is not divided."""
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(NamedTuple):
     """One search of a package that made several."""
 
     name: str
@@ -153,16 +147,14 @@ class Search:
     """Candidates that no search before it had found."""
 
 
-@dataclass(frozen=True, slots=True)
-class Omission:
+class Omission(NamedTuple):
     """A candidate that did not make it, and why."""
 
     id: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyDecision:
+class PolicyDecision(NamedTuple):
     """What a policy decided about the candidates of one package."""
 
     id: str
@@ -174,8 +166,7 @@ class PolicyDecision:
     """(ID, path of code, `allow`, `redact` or `deny`, rule) of each candidate, sorted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(NamedTuple):
     """How large the answer may be and is, in one unit."""
 
     unit: str

@@ -5,7 +5,6 @@ baseline, rules of other tools.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.errors import CLEAN, FINDINGS, ForPeople, UsageProblem
@@ -285,8 +284,7 @@ def _move(ws: Workspace, request: MoveRequest, _access: Access) -> Move:
     result = move_folder(
         ws, request.old, request.new, write=is_written, imports=request.has_imports
     )
-    result = replace(
-        result,
+    result = result._replace(
         left=tuple(
             UnchangedPlace(FilePath(path), line, reason) for path, line, reason in result.left
         ),

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
@@ -145,7 +144,7 @@ def _check(ws: Workspace, request: CheckRequest, _access: Access) -> LayerCheck:
     contents, remarks = list[CheckedContent](), list[str]()
     try:
         for source, since in sources.items():
-            verdict, notes = run_check(ws, source, replace(options, since=since))
+            verdict, notes = run_check(ws, source, options._replace(since=since))
             if verdict is None and request.is_required:
                 hint = "Create one with: kl init (or: pre-commit run kl-init --hook-stage manual)"
                 reason = "is missing, and --require-manifest demands it."

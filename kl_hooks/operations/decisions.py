@@ -166,7 +166,6 @@ class Discovery(NamedTuple):
 
 
 def _discover(ws: Workspace, request: DiscoverRequest, access: Access) -> Discovery:
-    from dataclasses import replace
 
     from kl_hooks.kinds.decision.discovery import discover_decisions, record_proposals
 
@@ -181,18 +180,17 @@ def _discover(ws: Workspace, request: DiscoverRequest, access: Access) -> Discov
     moment = now(ws)
     decisions = []
     for number, proposal in enumerate(proposals):
-        typed = replace(proposal, governs=tuple(map(FilePath, proposal.governs)))
+        typed = proposal._replace(governs=tuple(map(FilePath, proposal.governs)))
         written = (Written(record, moment) for record in records[number : number + 1])
         decisions.append(DiscoveredDecision(typed, tuple(written)))
     return Discovery(tuple(decisions), proposed_before, request.is_written)
 
 
 def _discovery_to_dict(discovery: Discovery) -> dict[str, Any]:
-    from dataclasses import asdict
 
     rows = [
         {
-            **asdict(decision.proposal),
+            **decision.proposal._asdict(),
             "id": decision.records[0].record.id if decision.records else "",
         }
         for decision in discovery.decisions

@@ -475,7 +475,6 @@ SEARCH: Final = Operation(
 
 
 def _show(ws: Workspace, request: NodeRequest, access: Access) -> ShownNode:
-    from dataclasses import replace
 
     from kl_hooks.code.query.references import symbol_page
     from kl_hooks.documents.neighborhood import mentioning
@@ -484,7 +483,7 @@ def _show(ws: Workspace, request: NodeRequest, access: Access) -> ShownNode:
     notes: list[str] = []
     with _opened(ws, request.rev, access) as graph:
         page = symbol_page(graph, request.name)
-        page = replace(page, written=LiveRecords(ws).links(page.written))
+        page = page._replace(written=LiveRecords(ws).links(page.written))
         symbol = page.symbol
         tests = _tests_that_executed(ws, graph.db, symbol, notes)
         mentions = mentioning(ws, graph.db, symbol.id, access) if not request.rev else []
@@ -675,13 +674,12 @@ def _with_possible(graph: Graph, uses: Uses, *, calls: bool) -> Uses:
     """Add the places that use the name of a symbol and have no link to it."""
     if uses.is_unresolved:
         return uses
-    from dataclasses import replace
 
     from kl_hooks.code.query.sites import possible_uses
 
     links = (*uses.links.items, *uses.uncalled)
     possible, elsewhere = possible_uses(graph, uses.symbol, links, calls=calls)
-    answer = replace(uses.answer, possible=len(possible))
+    answer = uses.answer._replace(possible=len(possible))
     return uses._replace(answer=answer, possible=possible, elsewhere=elsewhere)
 
 

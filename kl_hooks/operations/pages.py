@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.model.parameter import Parameter
@@ -83,7 +82,7 @@ def _links(ws: Workspace, request: PageRequest, access: Access) -> PageLinks:
 def _links_to_dict(leads: PageLinks) -> dict[str, Any]:
     from kl_hooks.records.page_search import page_to_dict
 
-    return {"page": page_to_dict(leads.page), "links": [asdict(link) for link in leads.links]}
+    return {"page": page_to_dict(leads.page), "links": [link._asdict() for link in leads.links]}
 
 
 LINKS: Final = Operation(

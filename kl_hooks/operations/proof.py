@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
@@ -562,8 +561,7 @@ def _audit(ws: Workspace, request: AuditRequest, _access: Access) -> AuditAnswer
     with evidence_with_gaps(ws, notes) as evidence:
         answer = audit(ws, evidence, request.limit)
     wrong = [
-        replace(
-            disagreement,
+        disagreement._replace(
             test=TestName(disagreement.test),
             changed=tuple(map(FilePath, disagreement.changed)),
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
@@ -152,7 +151,7 @@ def records_of_today(ws: Workspace, wanted: RecordFilter) -> list[Record]:
     """
     from kl_hooks.records.liveness import with_stale_status
 
-    records = with_stale_status(ws, list_records(ws, replace(wanted, statuses=())))
+    records = with_stale_status(ws, list_records(ws, wanted._replace(statuses=())))
     return [record for record in records if not wanted.statuses or record.status in wanted.statuses]
 
 
@@ -187,7 +186,7 @@ def _list(kind: Kind, ws: Workspace, request: ListRequest, access: Access) -> Re
 
 def ended_records(ws: Workspace, wanted: RecordFilter, access: Access) -> list[Record]:
     """Return the archived and expired records that a filter would select, but for denied ones."""
-    whole = replace(wanted, archived=True, expired=True)
+    whole = wanted._replace(archived=True, expired=True)
     return access.without_denied(records_of_today(ws, whole))
 
 

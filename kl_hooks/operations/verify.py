@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.clock import DAY, iso
@@ -169,8 +168,7 @@ class VerifyRequest(NamedTuple):
         return self.origin
 
 
-@dataclass(frozen=True, slots=True)
-class Demanded:
+class Demanded(NamedTuple):
     """What is asked of the changed symbols below some paths."""
 
     paths: tuple[str, ...]
@@ -186,8 +184,7 @@ class Demanded:
         return tuple(state for state in self.states if state.state != PROVEN)
 
 
-@dataclass(frozen=True, slots=True)
-class _Judgment:
+class _Judgment(NamedTuple):
     """The judgment of the gate on a content, before the policy is applied to it."""
 
     tree: str

@@ -181,10 +181,10 @@ class _Decision:
         effect, rule = self._decided(found.id, found.path, kind)
         if effect == "redact":
             place = _place(found.path, found.id)
-            return replace(found, path=place, signature=redacted_title(rule))
+            return found._replace(path=place, signature=redacted_title(rule))
         if effect != "allow":
             return _DENIED
-        return replace(found, signature=self.text(found.signature))
+        return found._replace(signature=self.text(found.signature))
 
     def problem(self, problem: Problem) -> Any:
         effect = self._effect(f"file:{problem.path}")
@@ -197,7 +197,7 @@ class _Decision:
     def page(self, page: Page) -> Any:
         effect, rule = self._decided(page.node, page.path, "page")
         if effect == "redact":
-            return replace(page, path=_place(page.path, page.node), title=redacted_title(rule))
+            return page._replace(path=_place(page.path, page.node), title=redacted_title(rule))
         if effect == "allow":
             return page
         return _DENIED
@@ -209,7 +209,7 @@ class _Decision:
         title = redacted_title(rule) if effect == "redact" else link.title
         # what is written may be the title of what it leads to
         several = tuple(self.path(FilePath(path)) for path in link.several)
-        return replace(link, target=self.text(link.target), title=title, several=several)
+        return link._replace(target=self.text(link.target), title=title, several=several)
 
     def excerpt(self, excerpt: Excerpt) -> Any:
         """Of what is redacted nothing that is a text is left; an origin that is unknown is hidden."""
@@ -290,14 +290,14 @@ class _Decision:
         imported = self.text(violation.imported)
         if effect == "deny":
             names: dict[str, Any] = {"path": WITHHELD, "importer": WITHHELD, "imported": imported}
-            return replace(violation, **names, line=0, statement=WITHHELD, suggested_fix="", via=())
+            return violation._replace(**names, line=0, statement=WITHHELD, suggested_fix="", via=())
         if effect == "redact" or imported != violation.imported:
             statement = "" if effect == "redact" else WITHHELD
-            return replace(
-                violation, imported=imported, statement=statement, suggested_fix="", via=()
+            return violation._replace(
+                imported=imported, statement=statement, suggested_fix="", via=()
             )
         via = tuple(map(self.text, violation.via))
-        return replace(violation, suggested_fix=self.text(violation.suggested_fix), via=via)
+        return violation._replace(suggested_fix=self.text(violation.suggested_fix), via=via)
 
     def knowledge_check(self, check: CheckResult) -> CheckResult:
         """A check of authored files. What is wrong in a hidden one stays wrong, without its name; a

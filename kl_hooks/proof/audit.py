@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -100,8 +99,7 @@ def sampled_tests(tree: str, durations: Mapping[str, int], to_run: int) -> froze
 # what earlier runs state of the tests of a run
 
 
-@dataclass(frozen=True)
-class Disagreement:
+class Disagreement(NamedTuple):
     """A test that failed in a run, although an earlier result was called valid for its content."""
 
     run: str
@@ -148,8 +146,7 @@ class Disagreement:
         }
 
 
-@dataclass(frozen=True)
-class RunAudit:
+class RunAudit(NamedTuple):
     """The audit of one run."""
 
     run: str
@@ -158,8 +155,7 @@ class RunAudit:
     disagreements: tuple[Disagreement, ...] = ()
 
 
-@dataclass(frozen=True)
-class Audit:
+class Audit(NamedTuple):
     """The audits of all runs that were looked at."""
 
     runs: int
@@ -285,7 +281,7 @@ def _with_outcomes(
         if is_other and (outcome in _DECIDED or outcome == "flaky"):
             word = "passed" if outcome == "flaky" else outcome
             again.append(f"{word} in run {other.receipt.run}")
-    return replace(disagreement, again=tuple(again))
+    return disagreement._replace(again=tuple(again))
 
 
 # the store

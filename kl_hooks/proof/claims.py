@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import micros
@@ -160,8 +160,7 @@ def _with_ended(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
     present, ended = {record.id for record in get_records(ws, ids)}, ended_ids(ws, ids)
     ended |= {name: "not in this repository" for name in ids if name not in present}
     return [
-        replace(
-            claim,
+        claim._replace(
             ended=tuple(
                 f"{'about' if name == cited_id(claim.about) else 'cites'} {name}, which is {ended[name]}"
                 for name in dict.fromkeys(named[claim.id])
@@ -305,8 +304,8 @@ def _cited_results(ws: Workspace, refs: Sequence[str]) -> dict[str, tuple[Observ
             observation_of_test = observation(entry.receipt, row, entry.origin)
             chance = flaky.why(row.subject, entry.receipt) if row.outcome == "passed" else ""
             if chance:
-                observation_of_test = replace(
-                    observation_of_test, hard=False, asserted=False, why_not=chance
+                observation_of_test = observation_of_test._replace(
+                    hard=False, asserted=False, why_not=chance
                 )
             stopped = f"a test that {row.outcome} in run {observation_of_test.run[:8]}"
             if stance(row) == "for":

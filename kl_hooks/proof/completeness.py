@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.evidence.ledger import Entry, selection_limits
 from kl_hooks.evidence.trust import environment_key, observation
@@ -28,8 +27,7 @@ _INNER: Final = re.compile(r"(?=::|\[)")
 """Where the name of a class, function or parameter follows in a node ID."""
 
 
-@dataclass(frozen=True, slots=True)
-class Completeness:
+class Completeness(NamedTuple):
     """What the runs that count report of what is expected."""
 
     alone: Sequence[Entry] = ()
@@ -113,7 +111,7 @@ def _joint_observation(group: Sequence[Entry]) -> Observation:
     # (ADR-0017)
     entry = next(entry for entry in group if entry.receipt.evidence)
     receipt = entry.receipt
-    return replace(observation(receipt, receipt.evidence[0], entry.origin), way="")
+    return observation(receipt, receipt.evidence[0], entry.origin)._replace(way="")
 
 
 def _missing(

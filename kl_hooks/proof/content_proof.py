@@ -6,7 +6,7 @@ Pure: `proof.gate` reads the facts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from kl_hooks.config.settings import SETTINGS_FILE, KnownFailure
 from kl_hooks.evidence.ledger import Entry
@@ -337,7 +337,7 @@ def _observations(runs: Sequence[Entry], parents: Mapping[str, Entry]) -> Iterat
                 seen_by_parent = observation(parent.receipt, exit_status, parent.origin)
                 # with the run of the child: two processes that watched one execution observed it
                 # once (ADR-0017)
-                yield replace(seen_by_parent, run=entry.receipt.run)
+                yield seen_by_parent._replace(run=entry.receipt.run)
 
 
 def _run_notes(run: ContentRun) -> Iterator[str]:

@@ -110,7 +110,7 @@ def by_configuration(entry: Entry, expected: Expected) -> Entry:
     selection = expected.configured.complete(entry.receipt.selection)
     if selection is entry.receipt.selection:
         return entry
-    return replace(entry, receipt=replace(entry.receipt, selection=selection))
+    return entry._replace(receipt=replace(entry.receipt, selection=selection))
 
 
 def first_of(names: object, number: object) -> str:

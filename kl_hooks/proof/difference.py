@@ -13,9 +13,8 @@ import configparser
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.code.file_facts import facts_of
 from kl_hooks.code.languages import scanners_of
@@ -47,8 +46,7 @@ _BUILDERS: Final = frozenset({"setup.py", "conf.py", "noxfile.py", "tasks.py"})
 """Python files that read documentation and are no test."""
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(NamedTuple):
     """The content of a run: a tree that git has, and the files that were different."""
 
     tree: str

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kl_hooks.proof.comparison import Comparison, TestFacts, Touch
 from kl_hooks.proof.facts import STALE, Difference, FileChange, RunFacts, Verdict
 
 
-@dataclass(frozen=True)
-class Effect:
+class Effect(NamedTuple):
     """What a change does to results: a reason, and the tests that it holds for."""
 
     reason: str

@@ -45,8 +45,7 @@ class FileSymbols:
     """Why it could not be read."""
 
 
-@dataclass(frozen=True)
-class FileChange:
+class FileChange(NamedTuple):
     """A file that differs between the content of a run and another one."""
 
     path: str

@@ -8,8 +8,7 @@ the content as it is now: what failed on another branch does not fail here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kl_hooks.evidence.executed import test_path
 from kl_hooks.evidence.ledger import Entry, chain_head, failing_runs, results_of, selection_limits
@@ -35,8 +34,7 @@ _LastResult = tuple[Evidence, Entry]
 _Run = TypeVar("_Run")
 
 
-@dataclass(frozen=True)
-class FailingTest:
+class FailingTest(NamedTuple):
     """A test that fails now."""
 
     test: str

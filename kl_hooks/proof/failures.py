@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
@@ -75,8 +75,7 @@ def signature(evidence: Evidence) -> str:
     return digest("failure/1", [kind, frame, normalize_message(message)])[:16]
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(NamedTuple):
     """The last failing run of a test, the next one that passed, and what changed between the two
     contents.
     """
@@ -89,8 +88,7 @@ class Fix:
     """Hash and subject of the commit with the content that passed; empty where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class FailureHistory:
+class FailureHistory(NamedTuple):
     """What earlier runs show of one failure."""
 
     test: str
@@ -454,8 +452,8 @@ def _with_decisions(ws: Workspace, history: FailureHistory, failure: Evidence) -
         for decision in decisions
         if any(_covers(pattern, path) for pattern in decision.many("governs"))
     ]
-    return replace(
-        history, decisions=tuple((decision.id, decision.text("title")) for decision in govern)
+    return history._replace(
+        decisions=tuple((decision.id, decision.text("title")) for decision in govern)
     )
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -122,7 +121,7 @@ class _Content:
         if not reasons:
             since = "it was confirmed" if claim.confirmed else "it was made"
             reasons = [f"nothing that it rests on has changed since {since}"]
-        return replace(claim, freshness=worst, reasons=(*claim.reasons, *reasons))
+        return claim._replace(freshness=worst, reasons=(*claim.reasons, *reasons))
 
     def _of_test(self, claim: Claim) -> Claim:
         """A claim that a test passes, which was observed on another content."""
@@ -136,8 +135,8 @@ class _Content:
             reason = (
                 f"transferred from run {result.run[:8]}: nothing differs that the test executed"
             )
-            return replace(claim, freshness=_TRANSFERRED, reasons=(reason,))
-        return replace(claim, reasons=(*claim.reasons, self._why_not(name, result)))
+            return claim._replace(freshness=_TRANSFERRED, reasons=(reason,))
+        return claim._replace(reasons=(*claim.reasons, self._why_not(name, result)))
 
     # the tests that it cites
 

@@ -212,8 +212,8 @@ def _omitting_unchanged(entry: Entry, changes: Collection[str]) -> Entry:
     if OMITTED_FILES not in selection or not changes:
         return entry
     files = [path for path in selection[OMITTED_FILES] or () if path not in changes]
-    return replace(
-        entry, receipt=replace(entry.receipt, selection={**selection, OMITTED_FILES: files})
+    return entry._replace(
+        receipt=replace(entry.receipt, selection={**selection, OMITTED_FILES: files})
     )
 
 

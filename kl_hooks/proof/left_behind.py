@@ -8,7 +8,6 @@ executed differs. Whether they pass together only a run of both shows (ADR-0071)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kl_hooks.evidence.ledger import Entry
@@ -36,8 +35,7 @@ class _Left(NamedTuple):
         return f"{self.test} leaves {where} changed, and they did not run together"
 
 
-@dataclass(frozen=True)
-class SpoiledResults:
+class SpoiledResults(NamedTuple):
     """Results that count no more, and the tests that must run together with theirs."""
 
     stale: Mapping[str, Mapping[str, Verdict]]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.snapshot import Snapshot
@@ -25,8 +24,7 @@ _LISTED: Final = 100
 """Paths in a JSON answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Nearest:
+class Nearest(NamedTuple):
     """A proven content, and what differs from it."""
 
     run: str

@@ -116,7 +116,7 @@ class OtherRun:
         valid = [result for name, result in _results_of(self.entry).items() if name not in stale]
         return replace(
             self,
-            entry=replace(self.entry, receipt=_derived(receipt, valid, True)),
+            entry=self.entry._replace(receipt=_derived(receipt, valid, True)),
             verdicts={**self.verdicts, **stale},
         )
 
@@ -180,7 +180,7 @@ class OtherRun:
         )
         derived = replace(_derived(receipt, valid, part), tree=tree, tree_all=tree, tree_end=tree)
         return cls(
-            replace(entry, receipt=derived),
+            entry._replace(receipt=derived),
             entry,
             verdicts,
             differences[key],
@@ -295,7 +295,7 @@ def _of_this_content(snapshot: Snapshot, entry: Entry, environments: Environment
     valid = [result for name, result in results.items() if verdicts[name].state == VALID]
     derived = _derived(entry.receipt, valid, True) if len(valid) < len(results) else entry.receipt
     return OtherRun(
-        replace(entry, receipt=derived),
+        entry._replace(receipt=derived),
         entry,
         verdicts,
         Difference(),

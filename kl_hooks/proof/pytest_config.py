@@ -7,7 +7,6 @@ import fnmatch
 import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from kl_hooks.git.files import path_matches
@@ -111,8 +110,7 @@ def name_matches(name: str, options: Iterable[str]) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class PytestConfigs:
+class PytestConfigs(NamedTuple):
     """The configurations of pytest that a content has."""
 
     by_folder: Mapping[str, PytestConfig]

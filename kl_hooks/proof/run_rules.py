@@ -7,7 +7,6 @@ Each rule is a small function of the facts of one run. The first that speaks is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kl_hooks.evidence.ledger import Entry, selection_limits
@@ -41,8 +40,7 @@ class Reason(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class JudgedRun:
+class JudgedRun(NamedTuple):
     """A run, and the first rule that speaks against it."""
 
     run: ContentRun

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -177,7 +176,7 @@ def find_executed(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
             continue
         shown[reason] += 1
         score = 5 if reason == _OF_NAMED else 2
-        rows.append(replace(symbol_candidate(symbol, reason), score=score))
+        rows.append(symbol_candidate(symbol, reason)._replace(score=score))
     return rows[:limit]
 
 

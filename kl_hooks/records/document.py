@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.model.kind import Field, Kind
@@ -44,8 +43,7 @@ _COMMENTS_ONLY: Final = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+", re.DOTALL)
 _UNQUOTED_TYPES: Final = ("date", "number", "flag")
 
 
-@dataclass(frozen=True, slots=True)
-class KeySpan:
+class KeySpan(NamedTuple):
     """The lines (from 0, end exclusive) of a key and its value, and the column of the value from
     0.
     """
@@ -58,8 +56,7 @@ class KeySpan:
     """True where the value is a plain scalar on the line of its key: a comment may follow it."""
 
 
-@dataclass(frozen=True, slots=True)
-class FrontMatter:
+class FrontMatter(NamedTuple):
     """Parsed front matter."""
 
     raw: dict[str, Any]
@@ -69,8 +66,7 @@ class FrontMatter:
     """The line of the second `---`, from 0; the body begins after it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A heading of the second level and the text under it: lines `start` (from 0) to `end`
     (exclusive) of a body.
     """
@@ -92,8 +88,7 @@ class Section:
         return text
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedDocument:
+class ParsedDocument(NamedTuple):
     """The result of reading an authored file."""
 
     record: Record | None

@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.config.yaml import ListNode, Node, TextNode, load_yaml
 from kl_hooks.errors import UsageProblem
@@ -45,8 +44,7 @@ _WHY_TAKEN: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedRecord:
+class ImportedRecord(NamedTuple):
     """A record in a file that is imported."""
 
     id: str
@@ -58,8 +56,7 @@ class ImportedRecord:
     """The file and the number of the record in it, line and column, as in a Problem."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportPlan:
+class ImportPlan(NamedTuple):
     """The result of checking an import."""
 
     new: tuple[ImportedRecord, ...]
@@ -178,8 +175,7 @@ def plan_import(
         if kind.nature == "directive" and not values.get("source"):
             values["source"] = "import:" + PurePath(imported.place[0]).name.partition(" (")[0]
         named.append(
-            replace(
-                imported,
+            imported._replace(
                 raw=values,
                 id=_imported_id(kind, imported.id, values, problems, imported.place),
             )
@@ -193,7 +189,7 @@ def plan_import(
     if problems:
         raise Problems(problems)
     if kind.numbering == "hash":  # the ID follows from the values when they are written
-        new = [replace(imported, id="") for imported in new]
+        new = [imported._replace(id="") for imported in new]
     return ImportPlan(
         tuple(new),
         tuple(dict.fromkeys(imported.id for imported in named if imported.id in existing)),

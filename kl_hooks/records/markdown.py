@@ -7,8 +7,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 # The info string of a fence of backticks has no backtick (CommonMark 0.31, 4.5).
 _FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
@@ -19,8 +18,7 @@ _MARKS: Final = re.compile(r"`+|<!--")
 _GAP: Final = re.compile(r"\n[ \t]*(?=\n)")
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(NamedTuple):
     """A heading of a Markdown text."""
 
     line: int

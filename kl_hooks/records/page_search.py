@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from math import log
 from pathlib import Path
@@ -125,7 +125,7 @@ def search_all(
     matching = [
         record
         for record in records.values()
-        if matches_filter(ws, record, replace(wanted, expired=True))
+        if matches_filter(ws, record, wanted._replace(expired=True))
     ]
     live, omitted = filter_live(ws, select(matching), wanted)
     live_ids = {record.id for record in live}

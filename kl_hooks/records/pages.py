@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from posixpath import normpath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
 from kl_hooks.errors import UsageProblem
@@ -41,8 +41,7 @@ MOST_PAGE_BYTES: Final = 1_000_000
 """Of a page; the rest of a longer one is not read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wikilink:
+class Wikilink(NamedTuple):
     """A link as it is written."""
 
     target: str
@@ -54,8 +53,7 @@ class Wikilink:
     """Both from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """A page that can be linked to."""
 
     path: str
@@ -88,8 +86,7 @@ class PageLine(Excerpt):
         return NodeId(self.page.node)
 
 
-@dataclass(frozen=True, slots=True)
-class PageLink:
+class PageLink(NamedTuple):
     """A link on a page."""
 
     target: str
@@ -103,8 +100,7 @@ class PageLink:
     """`wikilink`, or `markdown link`: then `target` is a path from the root."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageSection:
+class PageSection(NamedTuple):
     """The text under one heading, up to the next one of any level; the first section of a page
     precedes them.
     """
@@ -127,8 +123,7 @@ class PageSection:
         return f"file:{path}"
 
 
-@dataclass(frozen=True, slots=True)
-class PageText:
+class PageText(NamedTuple):
     """A parsed page."""
 
     title: str
@@ -297,7 +292,7 @@ def _split_page(
     ):
         page_headings = page_headings[1:]
     page_headings = [
-        replace(heading, words=redact_text(heading.words)) for heading in page_headings
+        heading._replace(words=redact_text(heading.words)) for heading in page_headings
     ]  # the anchor becomes part of a graph ID
     begin = page_headings[0].line if page_headings else len(lines)
     yield PageSection(title, (), "", 1, max(begin, 1), "\n".join(lines[:begin]))

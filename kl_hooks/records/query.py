@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UnknownRecord, UsageProblem
@@ -42,8 +41,7 @@ _UNKNOWN_KIND_HINT: Final = "Fix .kl/kinds/{}.yaml, or restore it."
 _RECORD_FILE: Final = re.compile(r"[A-Z][A-Z0-9]{1,9}-.+\.md")
 
 
-@dataclass(frozen=True, slots=True)
-class RecordFilter:
+class RecordFilter(NamedTuple):
     """Which records are selected; an empty field selects all."""
 
     kinds: tuple[str, ...] = ()
@@ -58,8 +56,7 @@ class RecordFilter:
     """Those that are expired too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(NamedTuple):
     """A past version of a record."""
 
     name: str

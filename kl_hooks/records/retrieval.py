@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
@@ -77,7 +76,7 @@ def search_live(
     omitted. `select`: of the matches those that may be counted.
     """
     # all matches, expired ones too: the answer states how many of them are not live
-    matches = search_records(ws, words, replace(wanted, expired=True), NO_LIMIT)
+    matches = search_records(ws, words, wanted._replace(expired=True), NO_LIMIT)
     live, omitted = filter_live(ws, select(matches), wanted)
     return SearchResult(live[:limit], len(live), omitted)
 
@@ -103,8 +102,7 @@ def demote_uncommitted(ws: Workspace, found: Sequence[Candidate]) -> list[Candid
         ws, {one.id: one.path for one in found if one.path in uncommitted}
     )
     return [
-        replace(
-            one,
+        one._replace(
             authority="agent",
             marks=one.marks or ("not committed",),
             reasons=(*one.reasons, "not committed yet, so it ranks as an agent's"),
@@ -138,8 +136,7 @@ def record_candidate(ws: Workspace, record: Record) -> Candidate:
     evidence = Observation(
         kind.proof or "AgentAssertion", "records", record.authority, record.id, hard=False
     )
-    return replace(
-        textless_candidate(ws, record),
+    return textless_candidate(ws, record)._replace(
         title=record.title,
         text=record_text(kind, record),
         summary=_record_summary(kind, record),

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso
 from kl_hooks.model.canonical import canonical, replace_surrogates
@@ -41,8 +41,7 @@ _REMOVED: Final = "removed"
 _SEED_FIELDS: Final = frozenset(one.name for one in SEEDED)
 
 
-@dataclass(frozen=True, slots=True)
-class Seed:
+class Seed(NamedTuple):
     """A record that could be made."""
 
     kind: str

@@ -7,10 +7,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.graph import links
@@ -52,8 +51,7 @@ _CHANGE: Final = "change"
 _READER_VERSION: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class SyncResult:
+class SyncResult(NamedTuple):
     """The result of a sync."""
 
     read: int = 0

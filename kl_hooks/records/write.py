@@ -7,8 +7,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import DAY, iso
 from kl_hooks.errors import EnvironmentProblem, ForPeople, UsageProblem
@@ -69,8 +69,7 @@ _RENUMBERED: Final = "proposal renumbered"
 _SETTLED: Final = (_ACCEPTED, _REJECTED, _RENUMBERED)
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(NamedTuple):
     """A change of a record that waits for a person."""
 
     number: int
@@ -780,7 +779,7 @@ def proposals_for_reader(ws: Workspace, record: str = "") -> list[Proposal]:
     pending = pending_proposals(ws, record)
     if agent(ws.environ) is None:
         return pending
-    return [replace(one, changes=_without_instructions(one.changes)) for one in pending]
+    return [one._replace(changes=_without_instructions(one.changes)) for one in pending]
 
 
 def _without_instructions(changes: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -21,7 +21,6 @@ import struct
 import subprocess
 from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -539,8 +538,7 @@ def _ssh_keygen(args: Sequence[str], data: bytes) -> subprocess.CompletedProcess
 # -- in the store
 
 
-@dataclass(frozen=True, slots=True)
-class Vouched:
+class Vouched(NamedTuple):
     """What the signatures of a receipt mean to this reader."""
 
     origin: str
@@ -686,8 +684,7 @@ def with_origins(
     vouched_by_id = vouched(ws, db, entries, trust_ref)
     return [
         (
-            replace(
-                one,
+            one._replace(
                 origin=(
                     f"{vouched_receipt.origin}; {vouched_receipt.reasons[0]}"
                     if vouched_receipt.origin == one.origin

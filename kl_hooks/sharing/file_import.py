@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
@@ -16,8 +16,7 @@ from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(NamedTuple):
     """The result of importing one file."""
 
     new: int

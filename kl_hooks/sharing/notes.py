@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -187,8 +187,7 @@ def read_note_line(line: bytes) -> SignedReceipt | str:
         return f"not a receipt ({one_line(str(problem), 120)})"
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(NamedTuple):
     """What one synchronization did, or (dry run) would do."""
 
     writer: str = ""
@@ -275,8 +274,7 @@ def share(
     # fetched first: then it is known whether there is anything to push
     fetched = not dry_run and fetch_notes(repo, remote, remarks)
     done = import_notes(ws, _OF_A_SYNC) if pull and fetched else Shared()
-    done = replace(
-        done,
+    done = done._replace(
         writer=writer,
         remote=remote,
         writers=tuple(other for other in done.writers if other != writer),
@@ -295,8 +293,8 @@ def share(
         events = share_events(ws, repo, writer, key, dry_run=dry_run) if receipts is None else []
         pushed = fetched and push_notes(repo, remote, writer, remarks)
         signed = key is not None and bool(new or events)
-        done = replace(done, added=tuple(new), events=tuple(events), signed=signed, pushed=pushed)
-    return replace(done, remarks=(*remarks, *done.remarks))
+        done = done._replace(added=tuple(new), events=tuple(events), signed=signed, pushed=pushed)
+    return done._replace(remarks=(*remarks, *done.remarks))
 
 
 def _published(

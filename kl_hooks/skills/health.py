@@ -9,7 +9,6 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -90,8 +89,7 @@ class Repair(NamedTuple):
     """The change, in one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(NamedTuple):
     """Something that is wrong with one skill, or between some."""
 
     sort: str
@@ -273,7 +271,7 @@ def _check(
                     iso(now),
                 )
             )
-        open_.append(replace(conflict, state=state or STATES[0], since=since if state else now))
+        open_.append(conflict._replace(state=state or STATES[0], since=since if state else now))
     if record and new:
         append_events(ws, new)
     # name last, so that equal priorities have one order

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.documents.meaning import find_near
@@ -59,8 +58,7 @@ class Found(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Discovery:
+class Discovery(NamedTuple):
     """The answer to a task."""
 
     found: tuple[Found, ...]
@@ -377,6 +375,6 @@ def find_skills(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     matches = follow(live, {skill.title: score for skill, score in zip(live, scores, strict=True)})
     best = {match.record.id: match for match in matches[: min(limit, _OFFERED)]}
     return [
-        replace(candidate, reasons=(*candidate.reasons, best[candidate.id].reason))
+        candidate._replace(reasons=(*candidate.reasons, best[candidate.id].reason))
         for candidate in current_candidates(ws, [match.record for match in best.values()], limit)
     ]

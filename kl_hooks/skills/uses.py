@@ -17,7 +17,6 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import DAY, iso, micros
@@ -74,8 +73,7 @@ _Z: Final = 1.96
 """Of a 95 % interval."""
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """One use of a skill, from its beginning."""
 
     id: str
@@ -293,7 +291,7 @@ def end_use(ws: Workspace, which: str, success: bool | None = None, author: str 
     use = open_uses[-1]
     body = {"use": use.id, "success": success, "actor": actor}
     append_events(ws, [Event(_ENDED, use.skill, session_id, body)])
-    return replace(use, ended=ws.clock.now(), asserted=success, by=actor)
+    return use._replace(ended=ws.clock.now(), asserted=success, by=actor)
 
 
 def uses(ws: Workspace) -> list[Use]:
@@ -322,7 +320,7 @@ def uses(ws: Workspace) -> list[Use]:
             stated = event.body.get("success")
             author = str(event.body.get("actor", ""))
             asserted = stated if isinstance(stated, bool) else None
-            use_by_id[use.id] = replace(use, ended=micros(event.at), asserted=asserted, by=author)
+            use_by_id[use.id] = use._replace(ended=micros(event.at), asserted=asserted, by=author)
     return list(use_by_id.values())
 
 

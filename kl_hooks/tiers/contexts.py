@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import DAY, age_in_days
 from kl_hooks.errors import UsageProblem
@@ -150,8 +150,7 @@ class Context(NamedStore):
         return replace(self, grants=others | ({actor: level} if level else {}))
 
 
-@dataclass(frozen=True, slots=True)
-class ContextEntry:
+class ContextEntry(NamedTuple):
     """One version of an entry."""
 
     id: str
@@ -192,7 +191,7 @@ class ContextEntry:
             "staleness": round(stale.score, 4),
             "staleness_factors": {name: round(part, 4) for name, part in stale._asdict().items()},
         }
-        return {name: getattr(self, name) for name in self.__slots__} | scores
+        return {name: getattr(self, name) for name in self._fields} | scores
 
 
 def create_context(
@@ -246,8 +245,7 @@ def _find_context(db: Database | None, caller: Caller, name: str, level: str = "
     return Context.find(db, caller, name or caller.actor, level)
 
 
-@dataclass(frozen=True, slots=True)
-class EntryOptions:
+class EntryOptions(NamedTuple):
     """What a new version of an entry has besides its value; what is None stays as it was."""
 
     type: str | None = None
@@ -415,7 +413,7 @@ def _with_accesses(db: Database, entries: Sequence[ContextEntry]) -> list[Contex
     """Return the entries with how often their keys were read."""
     counts = access_counts(db, TIER, sorted({accessed(one.context, one.key) for one in entries}))
     pairs = ((one, counts[accessed(one.context, one.key)]) for one in entries)
-    return [replace(one, accesses=count, accessed=last) for one, (count, last) in pairs]
+    return [one._replace(accesses=count, accessed=last) for one, (count, last) in pairs]
 
 
 def _archive_entries(
@@ -553,7 +551,7 @@ def take_snapshot(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
         context = _find_context(db, caller, name, "write")
         # without accesses: these are a fold over events, which no snapshot takes back
         rows = [
-            _insertable(replace(one, accesses=0, accessed=0))
+            _insertable(one._replace(accesses=0, accessed=0))
             for one in list_entries(db, caller, context.name)
         ]
         body = json.dumps(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.model.text import one_line, slug
@@ -130,8 +130,7 @@ class Pool(NamedStore):
         return stored
 
 
-@dataclass(frozen=True, slots=True)
-class PoolOptions:
+class PoolOptions(NamedTuple):
     """How a new pool is to be."""
 
     type: str = "shared"

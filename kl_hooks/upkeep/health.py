@@ -12,7 +12,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import DAY, is_older, micros
@@ -60,8 +59,7 @@ class Issue(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(NamedTuple):
     """The result of a health check."""
 
     records: int

@@ -13,8 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import DAY, iso, micros
 from kl_hooks.config.settings import load_lifecycle
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyResult:
+class PolicyResult(NamedTuple):
     """What one policy would change."""
 
     policy: Policy
@@ -47,8 +45,7 @@ class PolicyResult:
         return self.policy.apply is None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """What all policies would change, or changed."""
 
     results: tuple[PolicyResult, ...]
@@ -112,7 +109,7 @@ def apply_policies(ws: Workspace, only: Sequence[str] = ()) -> Report:
     if report.problems:
         raise Problems(report.problems)
     now = ws.clock.now()
-    return replace(report, results=tuple(_apply_one(ws, one, now) for one in report.results))
+    return report._replace(results=tuple(_apply_one(ws, one, now) for one in report.results))
 
 
 def _apply_one(ws: Workspace, result: PolicyResult, now: int) -> PolicyResult:
@@ -126,8 +123,8 @@ def _apply_one(ws: Workspace, result: PolicyResult, now: int) -> PolicyResult:
         append_events(ws, [Event("upkeep", one.id, body=one.to_dict()) for one in result.changes])
         apply(ws, result.changes, now)
     except (KlError, OSError) as problem:
-        return replace(result, trouble=str(problem))
-    return replace(result, applied=True)
+        return result._replace(trouble=str(problem))
+    return result._replace(applied=True)
 
 
 STAMP: Final = "maintain.json"
@@ -150,8 +147,7 @@ UNATTENDED: Final = (
 """Policies that touch nothing in the working tree."""
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """Something to run every so many days."""
 
     name: str
@@ -161,8 +157,7 @@ class Action:
     """Runs it; returns the result in a few words."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionResult:
+class ActionResult(NamedTuple):
     """The result of one action."""
 
     name: str

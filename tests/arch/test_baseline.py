@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -225,7 +224,7 @@ def test_moved_lines_and_another_order_change_nothing(
     before: list[Violation], now: list[Violation], modules: frozenset[str], chance: object
 ) -> None:
     entries = entries_for(before)
-    moved = [replace(one, line=chance.randint(1, 10**6)) for one in now]  # type: ignore[attr-defined]
+    moved = [one._replace(line=chance.randint(1, 10**6)) for one in now]  # type: ignore[attr-defined]
     chance.shuffle(moved)  # type: ignore[attr-defined]
     first, second = match_baseline(entries, now, modules), match_baseline(entries, moved, modules)
     assert Counter(map(key, first.new)) == Counter(map(key, second.new))

@@ -6,7 +6,6 @@ What may be in an exception; what may not is refused with the nearest right item
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,10 +33,9 @@ ONE = Allowance("core", "web", "2030-01-31", "ADR-0007")
 
 def unplaced(manifest: Manifest) -> Manifest:
     """The manifest without lines."""
-    return replace(
-        manifest,
-        layers=tuple(replace(one, line=0) for one in manifest.layers),
-        exceptions=tuple(sorted((replace(one, line=0) for one in manifest.exceptions), key=repr)),
+    return manifest._replace(
+        layers=tuple(one._replace(line=0) for one in manifest.layers),
+        exceptions=tuple(sorted((one._replace(line=0) for one in manifest.exceptions), key=repr)),
     )
 
 
@@ -48,8 +46,8 @@ def inserted(data: bytes, one: Allowance = ONE) -> str:
     after, line = found
     before = read_manifest("m", data)
     read = read_manifest("m", after)
-    assert unplaced(read) == unplaced(replace(before, exceptions=(*before.exceptions, one)))
-    assert [x.line for x in read.exceptions if replace(x, line=0) == one] == [line]
+    assert unplaced(read) == unplaced(before._replace(exceptions=(*before.exceptions, one)))
+    assert [x.line for x in read.exceptions if x._replace(line=0) == one] == [line]
     start = next(
         (n for n, (a, b) in enumerate(zip(data, after, strict=False)) if a != b), len(data)
     )

@@ -59,7 +59,7 @@ def test_what_blocks_comes_first_and_what_is_accepted_reports_it() -> None:
 
 
 def test_a_rule_states_where_it_is_what_is_allowed_and_why() -> None:
-    (one,) = findings(verdict(replace(broken(), allowed=("util",))))
+    (one,) = findings(verdict(broken()._replace(allowed=("util",))))
     assert one.rule.title == "core must not import web"
     for part in (
         "core may import: util",
@@ -76,7 +76,7 @@ def test_a_rule_states_where_it_is_what_is_allowed_and_why() -> None:
 
 
 def test_a_rule_offers_no_exception_for_chains_alone() -> None:
-    chain = replace(broken(line=1), imported="c", method=INDIRECT_METHOD)
+    chain = broken(line=1)._replace(imported="c", method=INDIRECT_METHOD)
     (one,) = findings(verdict(chain))
     assert "kl arch allow" not in one.rule.help and "Fix one import of the chain" in one.rule.help
     assert all("kl arch allow" in one.rule.help for one in findings(verdict(chain, broken())))
@@ -219,7 +219,7 @@ def test_the_same_violation_in_two_contents_counts_once() -> None:
 @given(st.lists(TEXTS.filter(str.strip), min_size=1, max_size=4, unique=True), TEXTS)
 def test_any_names_give_nodes_arrows_and_styles_only(names: list[str], path: str) -> None:
     rules = Manifest("m", tuple(Layer(name, ("x/",), (), 1) for name in names))
-    one = replace(broken(), source_layer=names[0], target_layer=names[-1], path=path)
+    one = broken()._replace(source_layer=names[0], target_layer=names[-1], path=path)
     flows = {(names[0], name): 2 for name in names}
     lines = mermaid([("x", replace(verdict(one), manifest=rules))], flows)
     assert lines[0] == "flowchart TD"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,7 +40,7 @@ def broken(
 
 def test_what_a_person_reads() -> None:
     bad = Problem("src/shop/api/x.py", 14, 9, "syntax error: invalid syntax.")
-    found = (broken(), replace(broken(7, "move it"), number=2))
+    found = (broken(), broken(7, "move it")._replace(number=2))
     verdict = Verdict(
         RULES, found, (bad,), (), 41, "staged", 1, unassigned=("setup.py", "tests/test_a.py")
     )
@@ -71,7 +70,7 @@ checked 41 files, 2 layers in 0.11 s from the staged content; 2 files in no laye
 
 
 def test_an_exception_is_offered_for_what_it_can_excuse() -> None:
-    chain = replace(broken(), importer="a", imported="c", method=INDIRECT_METHOD)
+    chain = broken()._replace(importer="a", imported="c", method=INDIRECT_METHOD)
     lines = verdict_lines(Verdict(RULES, (chain, broken()), (), (), 41, "staged"))
     assert [line.partition(": kl ")[2][:45] for line in lines if "kl arch allow" in line] == [
         "arch allow shop.domain.order shop.api.http --u"[:45]

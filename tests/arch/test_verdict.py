@@ -50,7 +50,7 @@ def test_a_verdict_is_clean_where_nothing_blocks() -> None:
 
 def test_violations_with_one_fingerprint_are_numbered_over_all_of_them() -> None:
     more = replace(EMPTY, violations=(violation("a.py", 1),)).with_violations(
-        [violation("a.py", 7), replace(violation("a.py", 9), imported="b.z")]
+        [violation("a.py", 7), violation("a.py", 9)._replace(imported="b.z")]
     )
     assert [(one.line, one.number) for one in more.violations] == [(1, 1), (7, 2), (9, 1)]
 

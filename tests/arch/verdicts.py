@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import strategies as st
 
 from kl_hooks.arch.layer_check import Verdict
@@ -62,8 +60,7 @@ TEXTS = st.text(max_size=20) | st.text(alphabet='%:,\r\n"#`<>;|]&\\ \u202e\udc80
 VERDICTS = st.builds(
     verdict,
     st.builds(
-        lambda text, line, target: replace(
-            broken(line=line, target=target),
+        lambda text, line, target: broken(line=line, target=target)._replace(
             path=text.replace("\0", "") or "x",
             statement=text,
             suggested_fix=text,

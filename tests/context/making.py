@@ -120,21 +120,22 @@ text = st.one_of(
     st.lists(st.sampled_from(NASTY), max_size=8).map("".join),
 )
 words = st.sampled_from(["total", "round", "parser", "feed", "cart"])
-candidates = st.builds(
-    Candidate,
-    id=st.one_of(text, st.integers(0, 20).map(lambda n: f"function:shop.f{n}")),
-    kind=st.one_of(
-        st.sampled_from(["failing test", "evidence", "commit", "decision", "other"]), text
-    ),
-    title=text,
-    text=st.one_of(text, st.integers(1, 400).map(lambda n: "word " * n)),
-    summary=text,
-    path=st.one_of(text, words.map(lambda w: f"src/{w}.py")),
-    line=st.integers(0, 5000),
-    tier=st.one_of(st.none(), st.sampled_from(Tier)),
-    freshness=st.one_of(st.sampled_from(["current", "older tree", "expired"]), text),
-    reasons=st.lists(text, max_size=2).map(tuple),
-)
+candidates = st.fixed_dictionaries(
+    {
+        "id": st.one_of(text, st.integers(0, 20).map(lambda n: f"function:shop.f{n}")),
+        "kind": st.one_of(
+            st.sampled_from(["failing test", "evidence", "commit", "decision", "other"]), text
+        ),
+        "title": text,
+        "text": st.one_of(text, st.integers(1, 400).map(lambda n: "word " * n)),
+        "summary": text,
+        "path": st.one_of(text, words.map(lambda w: f"src/{w}.py")),
+        "line": st.integers(0, 5000),
+        "tier": st.one_of(st.none(), st.sampled_from(Tier)),
+        "freshness": st.one_of(st.sampled_from(["current", "older tree", "expired"]), text),
+        "reasons": st.lists(text, max_size=2).map(tuple),
+    }
+).map(lambda values: Candidate(**values))
 """Candidates of every shape, hostile ones too."""
 unique = st.lists(candidates, max_size=15, unique_by=lambda c: c.id)
 

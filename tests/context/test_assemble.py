@@ -172,7 +172,7 @@ def test_two_processes_with_other_hash_seeds_give_the_same_bytes() -> None:
 
 
 def test_the_id_changes_with_what_was_asked_and_what_was_found() -> None:
-    other_task = assemble(replace(TASK, text=WORDS + "!"), found(), Request(WORDS, "2000"))
+    other_task = assemble(TASK._replace(text=WORDS + "!"), found(), Request(WORDS, "2000"))
     other_coverage = assemble(
         TASK, replace(found(), coverage={"commits": "failed: x"}), Request(WORDS, "2000")
     )

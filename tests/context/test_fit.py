@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -222,7 +221,7 @@ def test_passages_are_a_line_each_beside_code_below_2000_tokens() -> None:
         (True, "1500tok", code_of_symbols(symbol("f")), False),
     ):
         fitted = fit(
-            ranked([replace(passage, pinned=pinned)]),
+            ranked([passage._replace(pinned=pinned)]),
             read_budget(budget),
             STYLES["text"],
             code=found,
@@ -334,7 +333,7 @@ def test_what_is_pinned_comes_first_and_gets_shorter_until_it_fits() -> None:
         for one in fitted.chosen:
             lengths.add((one.form, len(one.text)))
             short = len(one.text) <= 100
-            bare = replace(pinned, path="", line=0, marks=()) if short else pinned
+            bare = pinned._replace(path="", line=0, marks=()) if short else pinned
             assert one.block == style.item(bare, "summary", one.text)
             assert ("src/pin.py" not in one.block) == short and (":7" not in one.block) == short
     assert {form for form, _ in lengths} == {"summary"}
@@ -374,7 +373,7 @@ def test_what_is_omitted_states_how_much_space_there_was() -> None:
     style = STYLES["text"]
     fitted = fit(ranked([huge]), read_budget("256"), style)
     free = fit([], read_budget("256"), style)
-    space = 256 - len(replace(free, notes=(), of=1).widest(style))
+    space = 256 - len(free._replace(notes=(), of=1).widest(style))
     assert fitted.omissions[0].reason == f"over budget: {space} characters were left"
     assert NOTHING_FITS not in fit([], read_budget("256"), style).page(style)
     some = fit(ranked([candidate("a")]), read_budget("6000"), style)

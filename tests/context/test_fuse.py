@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -112,8 +110,8 @@ def test_one_id_twice_is_one_item_with_all_reasons_and_the_best_proof() -> None:
         line=3,
     )
     (item,) = fuse({"x": [weak], "y": [proven]})
-    assert item.candidate == replace(proven, reasons=("named so", "both", "passed"))
-    assert merge([weak, replace(weak, path="q.py", line=9)]).path == "q.py"
+    assert item.candidate == proven._replace(reasons=("named so", "both", "passed"))
+    assert merge([weak, weak._replace(path="q.py", line=9)]).path == "q.py"
 
 
 @steady
@@ -158,5 +156,5 @@ def test_moving_up_in_a_list_never_costs_anything(
 @given(st.lists(candidates, min_size=1, max_size=6, unique_by=lambda c: c.id), st.data())
 def test_better_proof_never_costs_anything(many: list[Candidate], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(many) - 1))
-    better = [*many[:at], replace(many[at], tier=Tier.VERIFIED), *many[at + 1 :]]
+    better = [*many[:at], many[at]._replace(tier=Tier.VERIFIED), *many[at + 1 :]]
     assert places({"x": better})[many[at].id] <= places({"x": many})[many[at].id]

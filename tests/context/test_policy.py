@@ -72,7 +72,7 @@ def shown(made: Package) -> set[tuple[str, str]]:
 def test_deny_wins_and_adding_one_only_takes_away(
     one: Candidate, some: list[Rule], more: Rule, actor: str
 ) -> None:
-    deny = replace(more, effect="deny")
+    deny = more._replace(effect="deny")
     before = Policy(tuple(some), actor).decide((one,))[0]
     after = Policy((*some, deny), actor).decide((one,))[0]
     assert after == ("deny" if deny.matches(one, actor) else before)
@@ -113,7 +113,7 @@ def test_everybody_reads_what_each_actor_is_shown(
 def test_a_package_under_one_more_deny_holds_nothing_that_it_denies(
     rows: list[Candidate], some: list[Rule], more: Rule, actor: str
 ) -> None:
-    deny = replace(more, effect="deny")
+    deny = more._replace(effect="deny")
     policy, stricter = Policy(tuple(some), actor), Policy((*some, deny), actor)
     before, made = package(tuple(rows), policy, "100000"), package(tuple(rows), stricter, "100000")
     # in a budget for everything, what was not shown before is not shown now; files may come from
@@ -478,9 +478,9 @@ def test_what_is_redacted_keeps_its_id_kind_and_place() -> None:
     plain = candidate("a")
     assert conceal(plain) is plain
     # the file of a record is named after its title
-    record = replace(item, id="ADR-0007", path="docs/ADR-0007-bob-earns.md")
+    record = item._replace(id="ADR-0007", path="docs/ADR-0007-bob-earns.md")
     assert conceal(record).path == "docs/ADR-0007"
-    assert conceal(replace(record, id="function:ADR-0007")).path == record.path
+    assert conceal(record._replace(id="function:ADR-0007")).path == record.path
 
 
 def test_the_policy_of_a_repository_is_read_once_and_for_whoever_runs_this(repo: Checkout) -> None:

@@ -83,12 +83,12 @@ traits = st.builds(
 def test_the_budget_follows_from_complexity_and_history(
     changes: dict[str, object], tokens: int
 ) -> None:
-    assert budget_tokens(replace(KNOWN, **changes))[0] == tokens  # type: ignore[arg-type]
+    assert budget_tokens(KNOWN._replace(**changes))[0] == tokens  # type: ignore[arg-type]
 
 
 def shares(**changes: object) -> dict[str, float]:
     """The shares that are not 0, rounded to three digits."""
-    weights = weights_of(replace(KNOWN, **changes))  # type: ignore[arg-type]
+    weights = weights_of(KNOWN._replace(**changes))  # type: ignore[arg-type]
     return {
         name: round(weight / sum(weights.values()), 3) for name, weight in weights.items() if weight
     }
@@ -117,25 +117,25 @@ def test_the_shares_depend_on_type_phase_novelty_and_attempt() -> None:
     assert list(refined.values()) == [0.05, 0.3, 0.15, 0.1, 0.35, 0.05]
     automated = shares(is_autobuild=True, current_actor="writer")
     assert list(automated.values()) == [0.1, 0.15, 0.15, 0.1, 0.1, 0.05, 0.1, 0.1, 0.1, 0.05]
-    player = weights_of(replace(KNOWN, is_autobuild=True))
+    player = weights_of(KNOWN._replace(is_autobuild=True))
     assert (player["role_constraints"], player["implementation_modes"], sum(player.values())) == (
         150,
         100,
         1_100,
     )
-    coach = weights_of(replace(KNOWN, is_autobuild=True, current_actor="coach"))
+    coach = weights_of(KNOWN._replace(is_autobuild=True, current_actor="coach"))
     assert (
         coach["role_constraints"],
         coach["quality_gate_configs"],
         coach["implementation_modes"],
     ) == (120, 150, 50)
-    later = weights_of(replace(KNOWN, is_autobuild=True, turn_number=2))
+    later = weights_of(KNOWN._replace(is_autobuild=True, turn_number=2))
     assert (later["turn_states"], later["similar_outcomes"], later["feature_context"]) == (
         175,
         80,
         80,
     )
-    again = weights_of(replace(KNOWN, is_autobuild=True, turn_number=2, is_refinement=True))
+    again = weights_of(KNOWN._replace(is_autobuild=True, turn_number=2, is_refinement=True))
     assert (again["turn_states"], again["warnings"], again["similar_outcomes"]) == (200, 150, 80)
 
 
@@ -155,9 +155,9 @@ def test_allocations_never_exceed_the_budget_and_an_unknown_category_has_none(
 @pytest.mark.requirement("B46")
 def test_the_threshold_depends_on_the_sort_of_task_and_the_preset() -> None:
     sorts = [
-        replace(KNOWN, is_autobuild=True, is_first_of_type=True, is_refinement=True),
-        replace(KNOWN, is_first_of_type=True, is_refinement=True),
-        replace(KNOWN, is_refinement=True),
+        KNOWN._replace(is_autobuild=True, is_first_of_type=True, is_refinement=True),
+        KNOWN._replace(is_first_of_type=True, is_refinement=True),
+        KNOWN._replace(is_refinement=True),
         KNOWN,
     ]
     assert [read_threshold("", one) for one in sorts] == [500, 500, 550, 600]
@@ -212,7 +212,7 @@ def test_a_divided_package_never_exceeds_its_budget(
     many: list[Candidate], found: Code, work: Traits, total: int, style: str, characters: bool
 ) -> None:
     budget = read_budget(str(total + 200) if characters else f"{total}tok", HALVES)
-    many = [replace(one, pinned=number == 0) for number, one in enumerate(many)]
+    many = [one._replace(pinned=number == 0) for number, one in enumerate(many)]
     fitted = fit(
         ranked(many), budget, STYLES[style], code=found, shares=divided(work, budget.total)
     )
@@ -246,9 +246,9 @@ def test_categories_are_filled_in_order_up_to_twice_their_share_and_filling_ends
     assert sizes["domain_knowledge"] <= 2 * work.allocations["domain_knowledge"]
     reasons = {one.reason for one in fitted.omissions}
     assert "over the share of warnings: 300 tokens" in reasons
-    tight = replace(work, allocations={"warnings": 2_000, "domain_knowledge": 2_000})
+    tight = work._replace(allocations={"warnings": 2_000, "domain_knowledge": 2_000})
     early = fit(
-        ranked([*failing, *facts]), budget, STYLES["text"], shares=replace(tight, early_end=50)
+        ranked([*failing, *facts]), budget, STYLES["text"], shares=tight._replace(early_end=50)
     )
     assert {"early end: 50 % of the budget is used"} == {
         one.reason for one in early.omissions if "fact" in one.id
@@ -261,7 +261,7 @@ def test_a_pin_that_fits_no_budget_is_omitted_with_a_reason_and_others_are_outsi
     long = "function:" + "x" * 290
     pins = [candidate("huge", id=long, pinned=True), candidate("pin", pinned=True)]
     budget = read_budget("200tok", HALVES)
-    none = replace(divided(KNOWN, 300), allocations={"warnings": 300, "domain_knowledge": 0})
+    none = divided(KNOWN, 300)._replace(allocations={"warnings": 300, "domain_knowledge": 0})
     fitted = fit(ranked([*pins, candidate("fact")]), budget, STYLES["text"], shares=none)
     assert [one.ranked.candidate.title for one in fitted.chosen] == ["pin"]
     assert [(one.id, one.reason) for one in fitted.omissions] == [

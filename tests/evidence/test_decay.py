@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,7 +39,7 @@ def test_a_claim_that_states_when_it_ends_does_not_decay() -> None:
 
 
 def test_a_lower_tier_stays_what_it_is() -> None:
-    claim = replace(verified(NOW - 99 * DAY), support=(seen("serial", NOW - 99 * DAY),))
+    claim = verified(NOW - 99 * DAY)._replace(support=(seen("serial", NOW - 99 * DAY),))
     assert aged(claim, NOW, 30) == claim
 
 

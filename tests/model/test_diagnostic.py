@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -79,7 +78,7 @@ def read_command(line: str) -> tuple[dict[str, str], str]:
 
 
 def test_a_finding_without_a_place_is_of_the_whole_content() -> None:
-    whole = replace(FINDING, path="", line=0)
+    whole = FINDING._replace(path="", line=0)
     assert github_commands([whole], "kl verify") == [
         "::error title=core must not import web::from w import page. hint: pass it in"
     ]
@@ -91,7 +90,7 @@ def test_a_finding_without_a_place_is_of_the_whole_content() -> None:
 
 
 def test_signs_of_github_are_escaped() -> None:
-    (line,) = github_commands([replace(FINDING, path="c/a,b:c%0A\n.py")], "kl")
+    (line,) = github_commands([FINDING._replace(path="c/a,b:c%0A\n.py")], "kl")
     assert "file=c/a%2Cb%3Ac%250A%0A.py,line=3," in line
     assert read_command(line)[0]["file"] == "c/a,b:c%0A\n.py"
 
@@ -112,9 +111,9 @@ def test_what_the_runner_reads_is_what_was_found(diagnostics: list[Diagnostic]) 
 
 
 def test_nine_findings_and_how_many_there_are_then_notes() -> None:
-    many = [replace(FINDING, path=f"c/f{n:02}.py") for n in range(14)]
-    note = replace(FINDING, level="note")
-    accepted = replace(FINDING, accepted=True)
+    many = [FINDING._replace(path=f"c/f{n:02}.py") for n in range(14)]
+    note = FINDING._replace(level="note")
+    accepted = FINDING._replace(accepted=True)
     lines = github_commands([note, accepted, *many], "kl arch check")
     assert len(lines) == MAX_ANNOTATIONS + 2
     assert [read_command(line)[0].get("file") for line in lines[:2]] == ["c/f00.py", "c/f01.py"]
@@ -127,7 +126,7 @@ def test_nine_findings_and_how_many_there_are_then_notes() -> None:
 
 
 def test_the_keys_gitlab_reads() -> None:
-    entries = [FINDING, replace(FINDING, level="warning"), replace(FINDING, accepted=True)]
+    entries = [FINDING, FINDING._replace(level="warning"), FINDING._replace(accepted=True)]
     rows = gitlab_report(entries, PLACE)
     assert rows[0] == {
         "description": "from w import page. hint: pass it in",
@@ -154,7 +153,7 @@ def test_a_report_for_gitlab_is_valid(diagnostics: list[Diagnostic]) -> None:
 
 def test_fingerprints_do_not_move_with_lines_and_differ_for_each_finding() -> None:
     def fingerprints(*lines: int) -> list[str]:
-        entries = numbered(replace(FINDING, line=line) for line in lines)
+        entries = numbered(FINDING._replace(line=line) for line in lines)
         (run,) = log(entries)["runs"]
         marks = [result["partialFingerprints"] for result in run["results"]]
         assert {mark["klFinding/v1"] for mark in marks} == {FINDING.fingerprint}
@@ -198,7 +197,7 @@ def test_a_log_is_valid_and_its_uris_lead_back_to_the_paths(diagnostics: list[Di
 
 
 def test_an_accepted_finding_is_suppressed() -> None:
-    (run,) = log([FINDING, replace(FINDING, accepted=True, number=2)])["runs"]
+    (run,) = log([FINDING, FINDING._replace(accepted=True, number=2)])["runs"]
     assert [
         (result["baselineState"], result["level"], "suppressions" in result)
         for result in run["results"]
@@ -224,7 +223,7 @@ def test_the_schema_would_refuse_what_is_wrong() -> None:
 
 def test_each_format_is_a_module_that_renders_findings_and_none() -> None:
     reports = [
-        Report("kl/arch/", [replace(FINDING, path='c/<a>&".py'), replace(FINDING, accepted=True)])
+        Report("kl/arch/", [FINDING._replace(path='c/<a>&".py'), FINDING._replace(accepted=True)])
     ]
     for name in REPORT_FORMATS:
         assert FINDING.rule.id in render(name, reports, "kl arch check", PLACE) or name == "github"
@@ -232,7 +231,7 @@ def test_each_format_is_a_module_that_renders_findings_and_none() -> None:
 
 
 def test_junit_has_a_case_for_each_finding() -> None:
-    findings = [replace(FINDING, path='c/<a>&".py'), replace(FINDING, accepted=True, number=2)]
+    findings = [FINDING._replace(path='c/<a>&".py'), FINDING._replace(accepted=True, number=2)]
     suite = ElementTree.fromstring(render("junit", [Report("kl/", findings)], "kl verify", PLACE))
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "1")
     failed, accepted = suite

@@ -63,16 +63,16 @@ def test_a_layer_check_counts_hidden_findings_without_their_names(access: Access
 
 
 def test_a_violation_of_a_hidden_file_still_blocks(access: Access) -> None:
-    chained = replace(broken(OPEN), via=(f"{HIDDEN}:3", f"{OPEN}:4"))
+    chained = broken(OPEN)._replace(via=(f"{HIDDEN}:3", f"{OPEN}:4"))
     paths = (HIDDEN, SHORT, OPEN)
-    found = (*map(broken, paths), replace(broken(OPEN), imported="hidden/code.py"), chained)
+    found = (*map(broken, paths), broken(OPEN)._replace(imported="hidden/code.py"), chained)
     hidden, short, shown, imported, linked = visible_result(
         access, Verdict(RULES, found, (), (), 3, "worktree")
     ).violations
     assert (hidden.path, hidden.importer, hidden.line) == ("withheld", "withheld", 0)
     assert (hidden.statement, hidden.suggested_fix, hidden.via) == ("withheld", "", ())
     assert (hidden.source_layer, hidden.target_layer) == ("core", "web")
-    assert short == replace(found[1], statement="", suggested_fix="", via=())
+    assert short == found[1]._replace(statement="", suggested_fix="", via=())
     assert shown == found[2]
     assert (imported.imported, imported.statement) == ("withheld", "withheld")
     assert (imported.suggested_fix, imported.via) == ("", ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from kl_hooks.config.settings import KnownFailure
@@ -37,7 +37,7 @@ def other_run(
         for result in entry.receipt.evidence
         if verdicts[result.subject.removeprefix("test:")].state == VALID
     )
-    derived = replace(entry, receipt=replace(entry.receipt, evidence=valid))
+    derived = entry._replace(receipt=replace(entry.receipt, evidence=valid))
     return {entry.id: OtherRun(derived, entry, verdicts, Difference(), is_own=is_own)}
 
 
@@ -178,7 +178,7 @@ def test_each_test_counts_once_by_its_newest_result() -> None:
     counts = numbers([unfinished, stopped, failing, accepted], expected=lambda: content)
     assert counts == ProvenTests(1, 0, 1, 1, 1, 1, 0, 2)
     assert (counts.total, counts.is_partial) == (7, True)
-    assert counts.to_dict() == {"total": 7, **asdict(counts)}
+    assert counts.to_dict() == {"total": 7, **counts._asdict()}
     assert str(counts) == (
         "1 of 7 tests proven here; 1 known to fail; 1 failing;"
         " 1 running when the process was killed; 1 passed in a run that does not count;"
@@ -264,7 +264,7 @@ def test_passes_of_a_failed_run_count_unless_something_else_speaks_against_it() 
     judged = judge_run(ContentRun(failed))
     assert (judged.has_failed, judged.counts, judged.shows_passes) == (True, False, True)
     weakened = replace(failed.receipt, selection={"weakened": ["-p no:x"]})
-    assert not judge_run(ContentRun(replace(failed, receipt=weakened))).shows_passes
+    assert not judge_run(ContentRun(failed._replace(receipt=weakened))).shows_passes
     whole = judge_run(ContentRun(made("a1", *A)))
     assert (whole.shows_passes, whole.is_before_a_loss) == (True, False)
     lost = judge_run(ContentRun(made("a1", *A), lost_until=1))

@@ -151,7 +151,7 @@ def test_two_environments_do_not_add_up_and_the_nearest_is_named() -> None:
     few, more = made("a2", A[0], environment=OLDER), made("a1", *A, selection=PART)
     found = prove(few, more)
     assert (found.tier.word, [one.name for one in found.missing]) == ("guessed", ["test_b.py"])
-    found = prove(replace(more, seq=3), few)
+    found = prove(more._replace(seq=3), few)
     assert [one.name for one in found.missing] == ["test_b.py"], "also where it is the newest"
     other = made("a3", *B, selection=PART, environment=OLDER)
     assert [one.name for one in prove(other, more).missing] == ["test_a.py"], (
@@ -183,7 +183,7 @@ def test_another_environment_makes_it_verified_by_parts_too() -> None:
         prove(made("a2", *B, selection=PART, environment=ways), parts[1]).tier.word == "inferred"
     ), "no second look"
     assert prove(made("a2", *A, *B, environment=ways), made("a1", *A, *B)).tier.word == "verified"
-    unknown = [replace(one, receipt=replace(one.receipt, environment={})) for one in parts]
+    unknown = [one._replace(receipt=replace(one.receipt, environment={})) for one in parts]
     assert prove(made("a3", *A, *B), *unknown).tier.word == "inferred", (
         "what is unknown differs from nothing"
     )
@@ -385,7 +385,7 @@ def test_what_the_parent_process_saw_is_noted() -> None:
     against = prove(itself, parent=parent("failed", exit=3, pid=7))
     assert (against.tier.word, against.notes) == ("guessed", ())
     assert against.reasons[0] == "run a1a1a1a1: the process exited 3 after pytest reported success"
-    orphan = replace(parent("passed"), receipt=replace(parent("passed").receipt, run="XX"))
+    orphan = parent("passed")._replace(receipt=replace(parent("passed").receipt, run="XX"))
     assert prove(made("a1", *A, *B), parent=orphan).notes == (), "it has no parent"
 
 
@@ -543,7 +543,7 @@ def test_a_failure_of_what_only_an_option_made_a_test_is_settled_by_a_later_comp
     [
         ([SCRIPT], CONTENT),
         ([made("a2", *A, *B, selection=PART), SCRIPT], CONTENT),
-        ([replace(SCRIPT, seq=2), made("a0", *A, *B)], CONTENT),
+        ([SCRIPT._replace(seq=2), made("a0", *A, *B)], CONTENT),
         ([made("a2", *A, *B), SCRIPT], wanted("test_a.py", "test_b.py", "script.py")),
         ([made("a2", *A, *B), SCRIPT], None),
         ([made("a2", *A, *B), made("a1", "test_x.py::test_x=failed", result=FAILED)], CONTENT),
@@ -683,7 +683,7 @@ def test_the_file_of_a_failed_untracked_test_is_looked_for_where_the_content_is(
     locked = replace(
         bad.receipt, evidence=made("a1", "test_b.py::test_gone=failed").receipt.evidence, tree=tree
     )
-    runs = Snapshot(None, SyncResult(), (replace(good, seq=2), replace(bad, receipt=locked)))
+    runs = Snapshot(None, SyncResult(), (good._replace(seq=2), bad._replace(receipt=locked)))
     assert judge(ws, runs, (tree,), committed=True)[1].failed == "earlier", (
         "its file is in the commit"
     )

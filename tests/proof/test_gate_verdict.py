@@ -80,7 +80,7 @@ def test_where_a_ci_is_asked_for_only_what_its_key_signed_counts() -> None:
     no_run = (
         "no trusted key of a CI signed a run of this content (see: kl trust list, kl sync --pull)"
     )
-    for entry in (local, replace(local, origin=SIGNED), replace(local, origin="cinema:a")):
+    for entry in (local, local._replace(origin=SIGNED), local._replace(origin="cinema:a")):
         proof = decided(entry, origin="ci")
         assert (proof.tier, proof.reasons) == (Tier.GUESSED, (no_run,))
     signed = made("a2", *A, *B, origin=CI)
@@ -208,7 +208,7 @@ def test_what_the_configuration_omits_limits_no_run_of_another_content() -> None
     def state(
         *changed: str, selection: Mapping[str, Any] = omitting, expected: Any = content
     ) -> str:
-        entry = replace(run, receipt=replace(run.receipt, selection=selection))
+        entry = run._replace(receipt=replace(run.receipt, selection=selection))
         other = of_other_content(entry, VALID, *changed)
         own = content_of(here, expected=lambda: expected)
         return decide(GateFacts(own, other_runs=lambda: [other])).state
@@ -241,7 +241,7 @@ def test_the_commands_around_all_runs_are_read() -> None:
         outcome="failed",
         detail={"exit": 1, "pid": 41},
     )
-    parent = replace(failing, receipt=replace(failing.receipt, evidence=(fact,)))
+    parent = failing._replace(receipt=replace(failing.receipt, evidence=(fact,)))
     environment = {**LINUX, "pid": 41}
     other = of_other_content(made("b2", *A, *B, parent=parent.receipt.run, environment=environment))
 

@@ -158,12 +158,12 @@ def test_a_function_that_differs_may_have_stored_a_value() -> None:
     old, new = FileSymbols({"function:_.f": "1"}), FileSymbols({"function:_.f": "2"})
     unread = FileChange("a.py", *STATES)
     for change, expected in (
-        (replace(unread, old=old, new=new), True),
-        (replace(unread, old=old, new=old), False),
-        (replace(unread, new=new), True),
-        (replace(unread, now="", old=old), True),
-        (replace(unread, before="", new=new), False),
-        (replace(unread, path="a.txt"), False),
+        (unread._replace(old=old, new=new), True),
+        (unread._replace(old=old, new=old), False),
+        (unread._replace(new=new), True),
+        (unread._replace(now="", old=old), True),
+        (unread._replace(before="", new=new), False),
+        (unread._replace(path="a.txt"), False),
     ):
         text = FileChange("a.txt", *STATES)
         assert may_have_been_stored(Difference({change.path: change, "z.txt": text})) is expected
@@ -434,11 +434,11 @@ def test_what_can_not_be_compared_is_not_assessed() -> None:
     lost = "the earlier content of app.py is not known any more"
     assert judge(states) == {"a": lost}
     broken = FileSymbols(error="bad")
-    assert judge(replace(states, old=broken)) == {"a": lost}
-    assert judge(replace(states, new=None)) == {"a": "app.py can't be read"}
+    assert judge(states._replace(old=broken)) == {"a": lost}
+    assert judge(states._replace(new=None)) == {"a": "app.py can't be read"}
     unneeded = recorded_run(imports={})
     path = "lib/x.py"
-    other = replace(states, path=path)
+    other = states._replace(path=path)
     found = judge_results(RunFacts(unneeded, True), Difference({path: other}), [A])
     assert found[A].state == VALID, "no test needs it"
 

@@ -41,8 +41,8 @@ def what(
     return step.what
 
 
-CHANGED = replace(
-    SEED, text="Usage\nRun it twice.", values={**SEED.values, "text": "Run it twice."}
+CHANGED = SEED._replace(
+    text="Usage\nRun it twice.", values={**SEED.values, "text": "Run it twice."}
 )
 
 

@@ -150,7 +150,7 @@ def leave_tests(ws: Workspace, dice: random.Random) -> object:
         executed=executed,
         details=details,
     )
-    return replace(sync_evidence(ws), trouble="")
+    return sync_evidence(ws)._replace(trouble="")
 
 
 def add_receipts(ws: Workspace, dice: random.Random) -> object:

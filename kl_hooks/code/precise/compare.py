@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.code.file_facts import facts_of, modules_of
 from kl_hooks.code.languages import scanners_of
@@ -155,8 +155,7 @@ def _usable(part: str) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Difference:
+class Difference(NamedTuple):
     """A difference between the two scanners."""
 
     path: FilePath

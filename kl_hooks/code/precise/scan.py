@@ -9,8 +9,7 @@ these, the fast scanner's walk.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import libcst as cst
 from libcst.metadata import ImportAssignment
@@ -93,8 +92,7 @@ def _shortened_text(text: str) -> str:
     return text[: LONGEST - 1] + "…"
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """A definition."""
 
     kind: str
@@ -292,8 +290,7 @@ def _literal(node: Any) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
+class _Scope(NamedTuple):
     kind: str
     name: str
     """Qualified, as CPython has it."""

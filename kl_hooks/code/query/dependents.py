@@ -5,8 +5,7 @@ another.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code.query.lookup import (
     Answer,
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 DEPTH: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Dependent:
+class Dependent(NamedTuple):
     """Something that depends on what was asked for."""
 
     level: int
@@ -41,8 +39,7 @@ class Dependent:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Dependents:
+class Dependents(NamedTuple):
     """The answer, nearest first."""
 
     symbol: Symbol
@@ -113,8 +110,7 @@ _MOST: Final = 100_000
 """Nodes that are visited for a chain across kinds."""
 
 
-@dataclass(frozen=True, slots=True)
-class DependencyPath:
+class DependencyPath(NamedTuple):
     """How `start` depends on `end`."""
 
     start: Symbol

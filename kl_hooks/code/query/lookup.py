@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.code.languages import FILE_MODULES
 from kl_hooks.code.plugin import HEADS
@@ -161,8 +160,7 @@ NO: Final = "no"
 NOT_ASSESSED: Final = "not assessed"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """How far an answer can be relied on."""
 
     found: bool

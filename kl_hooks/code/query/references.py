@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code.query.dependents import DEPTH
 from kl_hooks.code.query.lookup import (
@@ -167,8 +166,7 @@ def _bases(signature: str) -> list[str]:
 USES: Final = ("calls", "references", "inherits", "implements", "imports")
 
 
-@dataclass(frozen=True, slots=True)
-class References:
+class References(NamedTuple):
     """The links that lead to a symbol."""
 
     symbol: Symbol
@@ -236,8 +234,7 @@ def _by_position(unordered: Sequence[Link]) -> tuple[Link, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolPage:
+class SymbolPage(NamedTuple):
     """A symbol and what hangs on it."""
 
     symbol: Symbol

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from kl_hooks.code.languages import FILE_MODULES
 from kl_hooks.code.query.lookup import (
@@ -41,8 +40,7 @@ _BY_WORDS: Final = 2000
 _QUALIFIED: Final = re.compile(r"@.+?\.py(?=\.|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A match by name or by words."""
 
     id: str
@@ -163,7 +161,7 @@ def _others(
 ) -> list[Found]:
     """What is no code: by its id, then by words."""
     by_id = [
-        replace(_hit(hit), by="name", mark=records.mark(hit.id))
+        _hit(hit)._replace(by="name", mark=records.mark(hit.id))
         for word in words
         for hit in index.hits_by_id(graph.db, _record_id(word))
     ]

@@ -12,7 +12,6 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -45,8 +44,7 @@ SYMBOL_KINDS: Final = ("namespace", "type", "interface", "function", "method", "
 """What a symbol can be: the part of its Id before the colon, and its kind in the index."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphCounts:
+class GraphCounts(NamedTuple):
     """How much there is."""
 
     nodes: dict[str, int]

@@ -18,9 +18,8 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.capture import (
@@ -52,8 +51,7 @@ _ALWAYS: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _FROM_TERMINAL: Final = (signal.SIGINT, signal.SIGQUIT)
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(NamedTuple):
     """How a command ended."""
 
     exit: int
@@ -77,8 +75,7 @@ class NotStarted(UsageProblem):
         self.exit_code = 127 if isinstance(problem, FileNotFoundError) else 126
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """How a command ended."""
 
     code: int

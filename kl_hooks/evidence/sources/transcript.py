@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.canonical import digest
@@ -33,8 +33,7 @@ _SILENT: Final = (
 """Types of lines without a message or a call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """A text of the user or of the agent."""
 
     role: str
@@ -43,8 +42,7 @@ class Message:
     at: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(NamedTuple):
     """A call of a tool, and its result."""
 
     name: str
@@ -80,8 +78,7 @@ class ToolCall:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(NamedTuple):
     """One session of an agent."""
 
     session: str

@@ -19,8 +19,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.clock import micros
 from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
@@ -35,8 +34,7 @@ _ITEM: Final = re.compile(r"[-*+] (?: {0,2}(?=\S))")
 _HASHES: Final = re.compile(r"(#{1,12})(?=[ \t]|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A section: its heading and its text, subsections included."""
 
     heading: str
@@ -47,8 +45,7 @@ class Section:
     """How many it has, including its heading."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
+class _Parts(NamedTuple):
     """A Markdown text, split at its headings."""
 
     title: str
@@ -167,8 +164,7 @@ _EMPTY: Final = frozenset(("", "null", "~"))
 _DETAILS: Final = re.compile(r"```yaml\n(.*)\n```", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A decision, read from or to be written to another tool's file."""
 
     values: Mapping[str, Value]
@@ -195,8 +191,7 @@ class Entry:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Other:
+class Other(NamedTuple):
     """Another decision, as a link to it is written."""
 
     number: str
@@ -1083,8 +1078,7 @@ def _text(item: Any) -> str:
 _DATED: Final = re.compile(r"\d{8}-.*\.md")
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """A way to write decisions down."""
 
     name: str

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.config.yaml import MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import UsageProblem
@@ -53,8 +53,7 @@ _PAIRS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ImportResult:
+class ImportResult(NamedTuple):
     """What an import did, or would do."""
 
     made: tuple[tuple[str, str, str], ...]

@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import UsageProblem
@@ -43,8 +42,7 @@ _MAX_BYTES: Final = 1_000_000
 """Of a file in which IDs are changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Renumbering:
+class Renumbering(NamedTuple):
     """What was done."""
 
     old: str

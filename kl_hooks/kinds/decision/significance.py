@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.model.text import one_line
 
@@ -81,8 +80,7 @@ _THRESHOLD: Final = 40
 """Percent from which an answer is worth a record, unless the settings differ (`significance`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Significance:
+class Significance(NamedTuple):
     """The weight of an answer."""
 
     percent: int
@@ -90,8 +88,7 @@ class Significance:
     """(points, what for), as they were added; the sum is limited to 0 to 100."""
 
 
-@dataclass(frozen=True, slots=True)
-class AssessedAnswer:
+class AssessedAnswer(NamedTuple):
     """Whether an answer is worth a record, and the fields of that record."""
 
     worth: bool

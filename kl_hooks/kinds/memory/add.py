@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import DAY, iso
 from kl_hooks.errors import EnvironmentProblem, ForPeople, UsageProblem
@@ -236,8 +235,7 @@ _MOST_COMMANDS, _MOST_RUNS, _MOST_COMMITS = 500, 80, 500
 """The newest receipts and commits that are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class MiningResult:
+class MiningResult(NamedTuple):
     """What mining changed."""
 
     new: tuple[str, ...] = ()

@@ -10,9 +10,8 @@ written again after every change of a memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.config.settings import Settings
 from kl_hooks.errors import EnvironmentProblem, KlError
@@ -49,8 +48,7 @@ _SESSION_START: Final = 20
 _MOST_MATCHES: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """A memory that could be injected."""
 
     id: str
@@ -67,8 +65,7 @@ class Offer:
     """Effective importance today, in millionths."""
 
 
-@dataclass(frozen=True, slots=True)
-class Injection:
+class Injection(NamedTuple):
     """The section and what is in it."""
 
     text: str
@@ -105,12 +102,12 @@ def inject(
         chosen = sorted(
             chosen, key=lambda offer: (support[offer.id].tier, offer.reinforcement), reverse=True
         )[:top]
-    injection = fit([replace(offer, tier=support[offer.id].tier.word) for offer in chosen], budget)
+    injection = fit([offer._replace(tier=support[offer.id].tier.word) for offer in chosen], budget)
     try:
         append_events(ws, [Event(INJECTED, memory_id) for memory_id in injection.ids])
     except (EnvironmentProblem, OSError) as problem:
         # a store that can't be written must not keep an agent from what is approved
-        return replace(injection, trouble=str(problem))
+        return injection._replace(trouble=str(problem))
     return injection
 
 

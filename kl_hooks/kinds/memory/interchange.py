@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.config.yaml import snake_case
@@ -24,8 +23,7 @@ _STATUSES: Final = ("candidate", "approved", "rejected")
 _MOST: Final = 50_000
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignMemory:
+class ForeignMemory(NamedTuple):
     """A memory of another tool. Approved there is a candidate here: a person of this repository
     decides.
     """

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.clock import micros
 from kl_hooks.evidence.commits import LoggedCommit
@@ -288,8 +287,7 @@ _DOCUMENTS: Final = (".md", ".rst", ".txt", ".adoc")
 _COMMAND: Final = "command:"
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(NamedTuple):
     """One outcome of a test or a command."""
 
     entry: Entry
@@ -309,8 +307,7 @@ class _Step:
         return Sighting(session or self.session, self.entry.id, proof, self.entry.receipt.ended)
 
 
-@dataclass(frozen=True, slots=True)
-class _Fix:
+class _Fix(NamedTuple):
     """A failure, the pass after it, and the commit in between."""
 
     subject: str
@@ -684,7 +681,7 @@ def _pattern(
     sighting = _sighting(transcript, moment)
     if failures:
         seconds = _seconds(failures[0], moment)
-        sighting = replace(sighting, failed=len(failures), seconds=seconds)
+        sighting = sighting._replace(failed=len(failures), seconds=seconds)
     sightings = (sighting,)
     return Pattern(text, category, sightings, True, importance, untrusted=True, source="transcript")
 
@@ -861,7 +858,7 @@ def _merge_same(patterns: Iterable[Pattern]) -> list[Pattern]:
 def _merged(same: Sequence[Pattern]) -> Pattern:
     sightings = tuple(dict.fromkeys(seen for one in same for seen in one.sightings))
     enough, untrusted = any(one.enough for one in same), any(one.untrusted for one in same)
-    return replace(same[0], sightings=sightings, enough=enough, untrusted=untrusted)
+    return same[0]._replace(sightings=sightings, enough=enough, untrusted=untrusted)
 
 
 def _shorten(names: Sequence[str], most: int = 3) -> str:

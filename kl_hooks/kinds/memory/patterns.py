@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.model.canonical import digest
@@ -15,8 +14,7 @@ IMPORTANCE: Final = 50
 """Of a memory that nobody rated yet, in percent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(NamedTuple):
     """One time that a pattern was seen."""
 
     session: str
@@ -33,8 +31,7 @@ class Sighting:
     """From the first of them to the call that passed; 0: unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """A pattern and where it was seen."""
 
     text: str

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import DAY, age_in_days, micros
 from kl_hooks.errors import EnvironmentProblem, ForPeople, UsageProblem
@@ -318,8 +318,7 @@ def _last_moment(ws: Workspace, record: Record, tally: Tally) -> int:
     return max((micros(one) for one in moments if one), default=ws.clock.now())
 
 
-@dataclass(frozen=True, slots=True)
-class Support:
+class Support(NamedTuple):
     """The tier of a memory and the evidence behind it."""
 
     tier: Tier
@@ -398,8 +397,7 @@ _HEAD: Final = (
 _LINE: Final = re.compile(rf"({MEMORY.prefix}-[0-9a-f]{{8}})(?:\s+(.*))?")
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """A decision about one memory."""
 
     id: str
@@ -436,8 +434,7 @@ class Decision:
         return decisions, problems
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
+class Review(NamedTuple):
     """How far a review has come."""
 
     ids: tuple[str, ...]
@@ -477,15 +474,15 @@ class Review:
         """
         do = self.action(word)
         if do == "quit":
-            return replace(self, ended=True)
+            return self._replace(ended=True)
         if do == "undo":
-            return replace(self, made=self.made[:-1], text="", ended=False)
+            return self._replace(made=self.made[:-1], text="", ended=False)
         if do == "edit":
-            return replace(self, text=argument.strip() or self.text)
+            return self._replace(text=argument.strip() or self.text)
         if do not in ACTIONS:
             return self
         reason = argument.strip() if do == "reject" else ""
-        return replace(self, made=(*self.made, Decision(self.at, do, self.text, reason)), text="")
+        return self._replace(made=(*self.made, Decision(self.at, do, self.text, reason)), text="")
 
 
 def _answer_problem(answer: Any, answered: set[str]) -> str:
@@ -508,8 +505,7 @@ def _answer_problem(answer: Any, answered: set[str]) -> str:
     return f"{answer['id']} is answered twice."
 
 
-@dataclass(frozen=True, slots=True)
-class Reviewer:
+class Reviewer(NamedTuple):
     """Somebody who may approve and reject."""
 
     name: str
@@ -566,8 +562,7 @@ class Reviewer:
         return checked
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewItem:
+class ReviewItem(NamedTuple):
     """A memory as a review shows it."""
 
     record: Record

@@ -128,9 +128,9 @@ def test_what_weighs_much_and_is_asked_for_is_ready_for_the_project() -> None:
         return ReviewItem(candidate, tally, Support(Tier.ASSUMED, ()), (), importance)
 
     assert item(asked, 70).ready and not item(asked, 69).ready and not item(once, 90).ready
-    assert not replace(
-        item(asked, 90), record=replace(candidate, values={"status": "approved"})
-    ).ready
+    assert (
+        not item(asked, 90)._replace(record=replace(candidate, values={"status": "approved"})).ready
+    )
 
 
 @pytest.mark.requirement("D49")
