@@ -21,16 +21,17 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.context.fuse import Code, Ranked
 from kl_hooks.context.page import Shortening, TextStyle, qualname
 from kl_hooks.context.ranking import HAS_WORDS
+from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.executed import test_path
 from kl_hooks.index.postings import text_terms
 from kl_hooks.model.package import Candidate, Signals, placed, symbol_candidate
-from kl_hooks.model.symbol import is_test_path
+from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import counted, defuse, name_list, one_line, quoted_field, quoted_lines
 from kl_hooks.proof.reliance import reliance
 
 if TYPE_CHECKING:
     from kl_hooks.context.page import Facts
-    from kl_hooks.proof.reliance import Reliance
+    from kl_hooks.proof.reliance import IsShown, Reliance
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
@@ -262,7 +263,11 @@ def with_facts(
     chosen = [ranked.candidate for ranked in _deciding_symbols(code) if is_shown(ranked.candidate)]
     ids = [candidate.id for candidate in chosen]
     relies = reliance(ws, db, ids, ("calls",), is_place_shown)
-    facts = {candidate.id: "; ".join(_facts(candidate, relies)) for candidate in chosen}
+    states = _states(ws, ids, is_place_shown)
+    facts = {
+        candidate.id: "; ".join(_facts(candidate, relies, states.get(candidate.id, "")))
+        for candidate in chosen
+    }
     described = {
         name: tuple(row._replace(text=facts[row.id]) if row.id in facts else row for row in rows)
         for name, rows in lists.items()
@@ -272,7 +277,25 @@ def with_facts(
     return described | ({TESTS: test_files} if test_files else {})
 
 
-def _facts(candidate: Candidate, relies: Reliance) -> Iterator[str]:
+def _states(ws: Workspace, ids: Sequence[str], is_shown: IsShown) -> dict[str, str]:
+    """Return symbol → who else reads and writes what it touches; nothing where the graph can't be
+    read.
+    """
+    if not any(split_id(symbol)[0] == "method" for symbol in ids):
+        return {}
+    from kl_hooks.code.query.session import open_graph
+    from kl_hooks.context.state_facts import state_facts
+
+    try:
+        with open_graph(ws) as graph:
+            return state_facts(ws, graph, ids, is_shown)
+    except EnvironmentProblem:
+        return {}
+
+
+def _facts(candidate: Candidate, relies: Reliance, state: str) -> Iterator[str]:
+    if state:
+        yield state
     callers = relies.users.get(candidate.id, ())
     if callers:
         # of a caller in the same file the line is enough

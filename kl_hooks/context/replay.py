@@ -47,6 +47,7 @@ from kl_hooks.index.postings import (
 from kl_hooks.model.package import CODE
 from kl_hooks.model.package import Task as PackageTask
 from kl_hooks.model.request import Request
+from kl_hooks.model.symbol import is_test_path
 from kl_hooks.model.text import counted, one_line, safe_text
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Task(NamedTuple):
     """Its message, scrubbed."""
     files: frozenset[str]
     """The source files it changed, by their names before."""
+    tests: frozenset[str] = frozenset()
+    """The test files it changed that were there before."""
 
 
 class Result(NamedTuple):
@@ -155,7 +158,8 @@ def _task(repo: Repository, commit: TouchedFiles) -> Task | None:
     files = frozenset(source & there)
     if not files:
         return None
-    return Task(commit.sha, parents[0], text, files)
+    tests = {old or path for path, old in commit.changes if is_test_path(old or path)}
+    return Task(commit.sha, parents[0], text, files, frozenset(tests & there))
 
 
 class Source(NamedTuple):
@@ -701,8 +705,10 @@ def _difference_lines(done: list[Replayed], seed: int) -> Iterator[str]:
             )
 
 
-def report_to_dict(done: list[Replayed], seed: int) -> dict[str, Any]:
-    """The same for programs, with every loss."""
+def report_to_dict(
+    done: list[Replayed], seed: int, briefs: Mapping[int, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The same for programs, with every loss. `briefs`: budget → figures; empty: not asked for."""
     groups = [
         {
             "group": title,
@@ -712,8 +718,9 @@ def report_to_dict(done: list[Replayed], seed: int) -> dict[str, Any]:
         for title, some in _groups(done)
     ]
     return {
-        "schema": "kl.replay/2",
+        "schema": "kl.replay/3",
         "groups": groups,
+        "briefs": [{"tokens": budget, **figures} for budget, figures in briefs.items()],
         "differences": [
             dict(zip(("gain", "low", "high"), difference(done, other, place, seed), strict=True))
             | {"against": other, "place": place}

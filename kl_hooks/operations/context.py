@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kl_hooks.context.access import Access
     from kl_hooks.context.critical import FilledSection
     from kl_hooks.context.replay import Replayed
+    from kl_hooks.context.replay_briefs import Brief
     from kl_hooks.git.repository import Repository
     from kl_hooks.workspace import Workspace
 
@@ -381,6 +382,13 @@ class ReplayRequest(NamedTuple):
             metavar="DIRECTORY",
         ),
     ] = ()
+    briefs: Annotated[
+        bool,
+        Parameter(
+            "Also build what a prompt brings: how many of the files that it names were changed, and"
+            " whether it names the test file. Takes seconds a task."
+        ),
+    ] = False
     progress: Callable[[str], AbstractContextManager[Any]] = nullcontext
     """Shows that work is going on."""
 
@@ -397,9 +405,11 @@ class Replay(NamedTuple):
 def _replay(ws: Workspace, request: ReplayRequest, _access: Access) -> Replay:
     from kl_hooks.context import replay
     from kl_hooks.context.replay import report_lines, report_to_dict
+    from kl_hooks.context.replay_briefs import brief_figures, brief_lines, replay_briefs
 
     notes: list[str] = []
     replays: list[Replayed] = []
+    briefs: dict[int, list[Brief]] = {}
     for name, repo in _repositories(ws, request.repositories):
         tasks = replay.find_tasks(repo, request.last, request.tasks, request.seed)
         if not tasks:
@@ -409,9 +419,14 @@ def _replay(ws: Workspace, request: ReplayRequest, _access: Access) -> Replay:
             )
         history = replay.Replay(repo, name)
         with request.progress(f"Replaying {counted(len(tasks), 'commit')} of {name}"):
-            replays += [history.replay(task) for task in tasks]
-    lines = tuple(report_lines(replays, request.seed))
-    return Replay(report_to_dict(replays, request.seed), lines, tuple(notes))
+            for task in tasks:
+                replays.append(history.replay(task))
+                if request.briefs:
+                    for budget, brief in replay_briefs(ws, repo, replays[-1]).items():
+                        briefs.setdefault(budget, []).append(brief)
+    figures = {budget: brief_figures(of_budget) for budget, of_budget in briefs.items()}
+    lines = (*report_lines(replays, request.seed), *(brief_lines(figures) if figures else ()))
+    return Replay(report_to_dict(replays, request.seed, figures), lines, tuple(notes))
 
 
 def _repositories(ws: Workspace, folders: tuple[str, ...]) -> list[tuple[str, Repository]]:
@@ -447,7 +462,7 @@ REPLAY: Final = Operation(
     ReplayRequest,
     _replay,
     lambda replay: dict(replay.report),
-    "kl.replay/2",
+    "kl.replay/3",
     "kl context replay --last 500 --tasks 30 --repo ../flask --repo ../click",
     is_tool=False,
 )

@@ -144,3 +144,74 @@ def test_that_the_policy_denies_something_is_stated(shop: Checkout) -> None:
     shop.commit()
     text = brief(shop, KL_AGENT="claude")
     assert "shop/cart.py" not in text and "denied" in text
+
+
+SLOT = """
+class Slot:
+    def __init__(self) -> None:
+        self.closing = False
+        self.inprogress = set()
+        self.value = 0
+
+    def close(self) -> None:
+        self.closing = True
+        self.fire()
+
+    def remove(self, request: str) -> None:
+        self.inprogress.remove(request)
+        self.fire()
+
+    def fire(self) -> bool:
+        return self.closing and not self.inprogress
+
+
+class Engine:
+    def __init__(self, slot: Slot) -> None:
+        self.slot = slot
+
+    def idle(self) -> bool:
+        return not self.slot.closing
+
+
+class Other:
+    def __init__(self) -> None:
+        self.closing = 1
+"""
+
+
+def test_a_method_has_who_else_reads_and_writes_what_it_touches(shop: Checkout) -> None:
+    shop.write("shop/slot.py", SLOT)
+    shop.commit("slots")
+    lines = brief(shop, "Slot.fire is true although a request is in progress").splitlines()
+    [place] = [number for number, line in enumerate(lines) if "Slot.fire(self)" in line]
+    facts = lines[place + 1]
+    # the constructor gives each its first value, and another class has its own
+    assert "closing: written by Slot.close, read by Engine.idle" in facts
+    assert "inprogress: written by Slot.remove" in facts
+    assert "Other" not in facts and "__init__" not in facts
+    assert "called by Slot.close" in facts
+    # `self.fire` is a method, not a state
+    assert not any("fire: " in line for line in lines)
+
+
+def test_what_the_policy_hides_is_no_reader_of_a_state(shop: Checkout) -> None:
+    hidden = (
+        "from shop.slot import Slot\n\ndef watch(slot: Slot) -> bool:\n    return slot.closing\n"
+    )
+    shop.write("shop/slot.py", SLOT)
+    shop.write("shop/watch.py", hidden)
+    shop.commit("slots")
+    task = "Slot.close must not be called twice"
+    assert "read by Slot.fire, Engine.idle and 1 more" in brief(shop, task)
+    rule = "{name: watch, deny: {paths: ['shop/watch.py'], actors: [agent]}}"
+    shop.write(".kl/policy.yaml", f"version: 1\nrules:\n  - {rule}\n")
+    shown = brief(shop, task, KL_AGENT="codex")
+    assert "read by Slot.fire, Engine.idle" in shown and "1 more" not in shown
+
+
+def test_an_attribute_that_many_files_mention_relates_nothing(shop: Checkout) -> None:
+    shop.write("shop/slot.py", SLOT)
+    for number in range(12):
+        shop.write(f"shop/user{number}.py", "def f(slot):\n    return slot.closing\n")
+    shop.commit("slots")
+    assert "closing: " not in brief(shop, "Slot.close must not be called twice")

@@ -106,9 +106,38 @@ def test_the_command(repo: Checkout, tmp_path: Path) -> None:
     shown = json.loads(
         repo.kl("context", "replay", "--repo", str(repo.root), "--format", "json").stdout
     )
-    assert shown["schema"] == "kl.replay/2"
+    assert (shown["schema"], shown["briefs"]) == ("kl.replay/3", [])
     assert shown["groups"][0]["methods"][KL]["R@10"] == 1.0
     assert shown["losses"] == []
+
+
+def test_briefs_of_past_commits_are_graded_by_files_and_by_the_test_file(
+    tmp_path: Path, home: Path
+) -> None:
+    files = {
+        **START,
+        "tests/test_price.py": (
+            "from shop.price import round_total\n\n\ndef test_round():\n    round_total(1)\n"
+        ),
+        "tests/test_mail.py": "def test_mail():\n    pass\n",
+    }
+    made = checkout(tmp_path / "shop", files, kl=False)
+    price, test = "src/shop/price.py", "tests/test_price.py"
+    made.write(price, files[price].replace("return cents\n", "return round(cents)\n"))
+    made.write(test, f"{files[test]}    assert True\n")
+    made.commit("Let round_total round the cents half up")
+    done = made.kl("context", "replay", "--briefs", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    small, large = json.loads(done.stdout)["briefs"]
+    assert (small["tokens"], large["tokens"]) == (500, 1000)
+    for figures in (small, large):
+        assert (figures["tasks"], figures["tasks_with_tests"]) == (1, 1)
+        assert (figures["file_recall"], figures["symbol_recall"]) == (1.0, 1.0)
+        assert figures["test_file_named"] == 1.0
+        assert figures["file_precision"] == round(1 / figures["files_named"], 4)
+    table = made.kl("context", "replay", "--briefs").stdout
+    assert "The brief that a prompt brings: 1 task, of which 1 changed a test file" in table
+    assert not (made.root / ".kl").exists(), "the checkout of the parent is a temporary one"
 
 
 def test_a_task_that_begins_so_is_pointed_out(repo: Checkout) -> None:
