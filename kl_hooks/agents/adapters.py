@@ -19,6 +19,8 @@ class Moment(StrEnum):
     """When a hook is called."""
 
     START = "start"
+    SUBAGENT = "subagent"
+    """When an agent that works for the session's agent starts: it has nothing of the conversation."""
     PROMPT = "prompt"
     EDIT = "edit"
     """Before an edit."""
@@ -146,6 +148,7 @@ _CLAUDE_ANSWERS: Final[Mapping[Reply, Any]] = {
 }
 _CLAUDE_EVENTS: Final = {
     Moment.START: "SessionStart",
+    Moment.SUBAGENT: "SubagentStart",
     Moment.PROMPT: "UserPromptSubmit",
     Moment.EDIT: "PreToolUse",
     Moment.USED: "PostToolUse",

@@ -78,6 +78,27 @@ def test_a_session_starts_with_objectives_and_memories_within_the_budget(shop: C
         assert len(context(notify(shop, "SessionStart", source="clear"))) <= budget
 
 
+@pytest.mark.requirement("A3")
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+def test_an_agent_that_works_for_another_one_is_given_what_binds_in_few_characters(
+    shop: Checkout, agent: str
+) -> None:
+    shop.kl("objective", "create", "--title", "A parser", "--tasks", "Lexer,Grammar")
+    for number in range(40):
+        fact = f"Fact {number} about the price cache, {'which is stale ' * 7}"
+        assert shop.kl("memory", "add", fact).returncode == 0
+    started = notify(shop, "SessionStart", agent, source="startup")
+    assert len(context(started)) > 2_000
+    for identifier in ("a1", "a2"):
+        answer = notify(shop, "SubagentStart", agent, agent_id=identifier, agent_type="Explore")
+        assert answer["hookSpecificOutput"]["hookEventName"] == "SubagentStart"
+        text = context(answer)
+        assert "OBJ-0001 A parser" in text and "about the price cache" in text
+        assert len(text) <= 2_000
+    # what the session was given is not forgotten: it goes on
+    assert notify(shop, "SessionStart", agent, source="resume") is None
+
+
 def test_a_session_starts_with_the_tests_that_fail(shop: Checkout) -> None:
     shop.write("tests/test_a.py", "def test_a(): assert 0\n")
     names = [f"tests/test_a.py::test_{letter}" for letter in "abcd"]
