@@ -48,6 +48,7 @@ from kl_hooks.operations.seeding import Seeding
 from kl_hooks.records.pages import PAGE_KIND
 
 if TYPE_CHECKING:
+    from kl_hooks.model.lifecycle import Change
     from kl_hooks.model.record import Record
     from kl_hooks.records.pages import PageLine
 
@@ -424,13 +425,21 @@ def gc(made: upkeep.Upkeep, request: upkeep.GcRequest) -> None:
     echo_lines(_gc_lines(made, request))
 
 
+def _way(change: Change, *, is_reported_only: bool) -> str:
+    """From what to what a change leads."""
+    if not change.old or (is_reported_only and not change.new):
+        return change.new or change.old
+    return f"{change.old} → {change.new or 'removed'}"
+
+
 def _gc_lines(made: upkeep.Upkeep, request: upkeep.GcRequest) -> Iterator[str]:
     for part in made.policies:
         if part.changes:
-            yield f"{part.policy}: {part.description}"
+            only = " Only reported: nothing of it is changed." if part.is_reported_only else ""
+            yield f"{part.policy}: {part.description}{only}"
         for change in part.changes:
-            way = f"{change.old} → {change.new or 'removed'}" if change.old else change.new
-            yield f"  {change.what:<8} {change.id}   {one_line(way, 120)}".rstrip()
+            way = one_line(_way(change, is_reported_only=part.is_reported_only), 120)
+            yield f"  {change.what:<8} {change.id}   {way}".rstrip()
             yield f"           {one_line(change.reason, 200)}"
         if part.changes:
             yield ""

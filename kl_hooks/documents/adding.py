@@ -12,6 +12,7 @@ import hashlib
 import os
 import stat
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -28,7 +29,7 @@ from kl_hooks.documents.indexing import SUFFIXES, redact_document, similarities_
 from kl_hooks.documents.sources import is_refreshable, read_source, repository_path
 from kl_hooks.errors import NotFound, UsageProblem
 from kl_hooks.git.objects import MAX_BLOB_BYTES
-from kl_hooks.model.text import one_line, safe_text
+from kl_hooks.model.text import name_list, one_line, safe_text
 from kl_hooks.records.permissions import agent_author
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.write import change_record, create_records, delete_record
@@ -48,6 +49,7 @@ _WAIT: Final = 60.0
 _MOST_FILES: Final = 20_000
 _STREAM: Final = "-"
 _READ: Final = (*SUFFIXES, *HTML, ".pdf")
+_MOST_TYPES: Final = 5
 _HIDDEN: Final = (".", "node_modules", "__pycache__")
 
 
@@ -70,6 +72,8 @@ class Found(NamedTuple):
     documents: list[NewDocument]
     omitted: list[str]
     """What was not read, and why; a line each."""
+    remarks: list[str]
+    """Which types of files in a folder are no documents to read."""
 
 
 def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
@@ -78,16 +82,19 @@ def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
 
     UsageProblem for a place that is not there.
     """
-    documents, omitted = list[NewDocument](), list[str]()
+    documents, omitted, remarks = list[NewDocument](), list[str](), list[str]()
     for place in places:
         if not os.path.lexists(place):
             raise UsageProblem("there is no such file or folder.", place=str(place))
-        for path in _files_in(place) if place.is_dir() and not place.is_symlink() else [place]:
+        is_folder = place.is_dir() and not place.is_symlink()
+        if is_folder and (unread := _unread_types(place)):
+            remarks.append(f"{place}: files of a type that is not read: {unread}.")
+        for path in _files_in(place) if is_folder else [place]:
             if len(documents) >= _MOST_FILES:
                 omitted.append(
                     f"{place}: has more than {_MOST_FILES} documents; the rest is omitted."
                 )
-                return Found(documents, omitted)
+                return Found(documents, omitted, remarks)
             try:
                 if not _name_of(ws, path).isprintable():
                     # a name that is not UTF-8 has surrogates here (PEP 383), which no row can hold
@@ -110,15 +117,25 @@ def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
                 name = _name_of(ws, path)
                 new = NewDocument(name, data, source_type=_type_of(ws, name))
                 documents.append(new._replace(added_path=repository_path(ws, path)))
-    return Found(documents, omitted)
+    return Found(documents, omitted, remarks)
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
+    return (path for path in _all_files(folder) if path.name.endswith(_READ))
+
+
+def _all_files(folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder):  # which follows no link to a folder
-        folders[:] = sorted(one for one in folders if not one.startswith(_HIDDEN))
-        yield from (
-            Path(place, name) for name in sorted(names) if name.endswith(_READ) and name[0] != "."
-        )
+        folders[:] = sorted(name for name in folders if not name.startswith(_HIDDEN))
+        yield from (Path(place, name) for name in sorted(names) if name[0] != ".")
+
+
+def _unread_types(folder: Path) -> str:
+    """The types of the files in a folder that are no documents to read: `2 .docx, 1 .png`."""
+    files = (path for path in _all_files(folder) if not path.name.endswith(_READ))
+    types = Counter(path.suffix.lower() or "without an ending" for path in files)
+    counts = [f"{number} {one_line(name, 20)}" for name, number in types.most_common()]
+    return name_list(counts, _MOST_TYPES)
 
 
 def _name_of(ws: Workspace, path: Path) -> str:
@@ -230,7 +247,12 @@ def _replace_text(
     }
     if text.checksum != checksum:
         _store_text(ws, text)
-        changes |= {"status": "pending", "checksum": text.checksum, "error": error or None}
+        changes |= {
+            "status": "pending",
+            "checksum": text.checksum,
+            "size": len(new.data),
+            "error": error or None,
+        }
     if not changes:
         return record
     return change_record(ws, record, changes, how=_HOW)

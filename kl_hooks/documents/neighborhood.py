@@ -23,8 +23,9 @@ from kl_hooks.graph import links
 from kl_hooks.graph.algorithms import communities
 from kl_hooks.model.symbol import RECORD_ID, Link, split_id
 from kl_hooks.model.text import counted
+from kl_hooks.records.document import skill_node
 from kl_hooks.records.liveness import filter_live
-from kl_hooks.records.query import RecordFilter, get_records
+from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ _PASSAGE: Final = re.compile(
 )
 _TERM: Final = "term:"
 """A name that passages have and that is no symbol: an option, a setting, a command."""
+_SKILL: Final = "skill:"
+_AGENT: Final = "agent:"
 _ROUNDS: Final = 12
 _STAY: Final = 0.4
 """Share of its weight that a node does not hand on to its neighbors."""
@@ -123,6 +126,8 @@ def _kind_of_node(node: str) -> str:
         return "passage"
     if node.startswith(_TERM):
         return "term"
+    if node.startswith((_SKILL, _AGENT)):
+        return node.partition(":")[0]
     prefix, name = split_id(node)
     if prefix == "adr" or (not prefix and RECORD_ID.fullmatch(name)):
         return "record"
@@ -221,6 +226,9 @@ class Scope(NamedTuple):
             if (may is None or may.shows(record))
             and (record.kind != "document" or record.id in self.documents)
         }
+        if "skill" in kinds.values():
+            skills = self.skills()
+            values |= {node: skills[node] for node in nodes if node in skills}
         symbols = symbols_by_id(
             db, [node for node, kind in kinds.items() if kind in (*SYMBOL_KINDS, "test")]
         )
@@ -230,8 +238,20 @@ class Scope(NamedTuple):
             if may is None or may.shows_node(symbol.id, "symbol", symbol.path)
         }
         return values | dict.fromkeys(
-            node for node, kind in kinds.items() if kind == "term" or self._shows(node, kind)
+            node
+            for node, kind in kinds.items()
+            if kind in ("term", "agent") or self._shows(node, kind)
         )
+
+    def skills(self) -> dict[str, Record]:
+        """Node → the skill, of those in force that may be shown."""
+        kinds = tuple(kind.name for kind in self.ws.kinds.values() if kind.folders)
+        live, _ = filter_live(self.ws, list_records(self.ws, RecordFilter(kinds)), RecordFilter())
+        return {
+            skill_node(record.title): record
+            for record in live
+            if self.may is None or self.may.shows(record)
+        }
 
     def _shows(self, node: str, kind: str) -> bool:
         path = split_id(node)[1].partition("#")[0]
@@ -554,8 +574,10 @@ def neighbors(
     sync_documents(ws)
     scope = Scope(ws, visible_documents(ws, None, may), may)
     start = _start(graph, name, scope)
+    # what a decision governs is a file or a folder, and what a name means is its module
+    starts = [start, *_places(graph.db, start)]
     neighborhood_found = neighborhood(
-        graph.db, [start], depth, scope, relations=relations, most=_MOST_LISTED
+        graph.db, starts, depth, scope, relations=relations, most=_MOST_LISTED
     )
     nearest: dict[str, Link] = {}
     for link in neighborhood_found.links:
@@ -572,6 +594,23 @@ def neighbors(
     )
 
 
+def _places(db: Database, node: str) -> list[str]:
+    """Return the nodes of the file that a module is, and of the folders above a module or a file:
+    records are about these.
+    """
+    kind, path = split_id(node)
+    if kind == "namespace":
+        symbol = symbols_by_id(db, [node]).get(node)
+        path = symbol.path if symbol else ""
+    elif kind != "file" or "#" in path:
+        return []
+    if not path:
+        return []
+    folders = path.split("/")[:-1]
+    places = [f"file:{path}"] if kind == "namespace" else []
+    return places + [f"file:{'/'.join(folders[:depth])}" for depth in range(len(folders), 0, -1)]
+
+
 def _start(graph: Graph, name: str, scope: Scope) -> str:
     document = name.removeprefix("file:").removeprefix("./")
     if document in scope.documents or _Reader(graph.db, scope.documents).by_node([name]):
@@ -580,7 +619,16 @@ def _start(graph: Graph, name: str, scope: Scope) -> str:
         if scope.documents[document] == REPOSITORY:
             return f"file:{document}"
         return document
-    node = resolve_text(graph, name).id
+    try:
+        node = resolve_text(graph, name).id
+    except Unknown:
+        node = skill_node(name)
+        if node not in scope.skills():
+            raise
+    if RECORD_ID.fullmatch(node):
+        # a skill is linked by its name, whatever ID its record has
+        named = {record.id: skill for skill, record in scope.skills().items()}
+        node = named.get(node, node)
     if node not in scope.look_up(graph.db, [node]):
         raise Unknown("no matches.", place=name, hint="Look for it with: kl graph search")
     return node

@@ -609,9 +609,16 @@ FEATURE: Final = with_proposals(
                 example="ADR-0004",
             ),
             Field("purpose", "text", "What it is for.", section="Purpose"),
+            Field("goals", "lines", "What it is to achieve.", section="Goals"),
             Field("what_it_is", "lines", "What it is.", section="What it is"),
             Field("what_it_is_not", "lines", "What it is not.", section="What it is not"),
             Field("invariants", "lines", "What must always be true.", section="Invariants"),
+            Field(
+                "acceptance_criteria",
+                "lines",
+                "What must be so when it is done.",
+                section="Acceptance criteria",
+            ),
             Field(
                 "architecture_summary",
                 "text",
@@ -1225,7 +1232,9 @@ SKILL: Final = Kind(
                 "ab_test": "experimental",
             },
         ),
-        Field("agents", "words", "Agents that have it.", example="claude-code"),
+        Field(
+            "agents", "words", "Agents that have it.", relation="belongs_to", example="claude-code"
+        ),
         Field(
             "requires",
             "ids",

@@ -23,7 +23,7 @@ from kl_hooks.kinds.feature import feature_ids, specification_files
 from kl_hooks.kinds.objective import continuation, is_rejected, last_turns, reported_progress
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
-from kl_hooks.model.symbol import split_id
+from kl_hooks.model.symbol import path_of, split_id
 from kl_hooks.model.text import counted, one_line
 from kl_hooks.records.liveness import live_records, stale_reasons
 from kl_hooks.records.query import RecordFilter, list_records, search_records
@@ -246,6 +246,8 @@ def _anchored(
     for text in (one for name in _anchor_fields(ws, record.kind) for one in record.many(name)):
         node = _node_of(text)
         match = matches.get(node) if node else None
+        if match is None and node.startswith("test:"):
+            match = matches.get(f"file:{path_of(node)}")
         if match is None and any(sign in node for sign in "*?["):
             pattern = node.removeprefix("file:")
             # not fnmatch(), which folds case where the machine's paths do (os.path.normcase); git's

@@ -136,9 +136,15 @@ _LISTS: Final[Mapping[str, str]] = {
     "out of scope": "what_it_is_not",
     "invariants": "invariants",
     "constraints": "invariants",
+    "goals": "goals",
+    "objectives": "goals",
+    "acceptance criteria": "acceptance_criteria",
+    "success criteria": "acceptance_criteria",
+    "definition of done": "acceptance_criteria",
     "components": "key_components",
     "key components": "key_components",
 }
+_BOX: Final = re.compile(r"^\[[ xX]\]\s+")
 _DECISION: Final = re.compile(r"\bADR-[0-9]{1,9}\b")
 _STATUS: Final = ("planned", "building", "shipped", "draft", "in_progress", "done")
 _ADR_NAME: Final = re.compile(r"(?i)adr[-_ ]?\d+[^/]*\.(?:md|json)|\d{4}-[^/]+\.md")
@@ -538,6 +544,9 @@ def feature_seed(project: str, path: str, text: str) -> Seed | None:
         "source": f"seed:{path}",
     }
     values |= fields_by_heading(body, _TEXTS, _LISTS)
+    criteria = [_BOX.sub("", item) for item in values.get("acceptance_criteria", ())]
+    if criteria:  # which of them are done is a matter of each turn
+        values["acceptance_criteria"] = criteria
     decisions = list(dict.fromkeys(_DECISION.findall(text)))
     status = str(keys.get("status") or "").strip().lower()
     if decisions:

@@ -40,7 +40,7 @@ class Field:
     most: int = 1_000_000
     """Bounds of a `number`."""
     relation: str = ""
-    """For `ids`: the relation of the Links."""
+    """For `ids`, and for `words` that name what is no record: the relation of the Links."""
     example: str = ""
     internal: bool = False
     """True where programs write it, not people: no form and no command has it."""

@@ -463,19 +463,30 @@ class Processed(NamedTuple):
     """Documents that were added or read again, and why others were not."""
 
     documents: tuple[Written, ...]
-    notes: tuple[str, ...]
+    unread: tuple[str, ...]
+    """Why others could not be read."""
+    remarks: tuple[str, ...] = ()
+    """What is no document to read, and was looked over."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was not read."""
+        return (*self.unread, *self.remarks)
 
     @property
     def has_failed(self) -> bool:
         """Whether some could not be read or indexed."""
-        return bool(self.notes) or any(
+        return bool(self.unread) or any(
             document.record.status == "failed" for document in self.documents
         )
 
 
-def _processed(ws: Workspace, records: Sequence[Record], notes: Sequence[str]) -> Processed:
+def _processed(
+    ws: Workspace, records: Sequence[Record], unread: Sequence[str], remarks: Sequence[str] = ()
+) -> Processed:
     moment = now(ws)
-    return Processed(tuple(Written(record, moment) for record in records), tuple(notes))
+    documents = tuple(Written(record, moment) for record in records)
+    return Processed(documents, tuple(unread), tuple(remarks))
 
 
 def _add(ws: Workspace, request: AddRequest, access: Access) -> Processed:
@@ -499,7 +510,7 @@ def _add(ws: Workspace, request: AddRequest, access: Access) -> Processed:
     records = add_documents(ws, new, request.collection, tags=request.tags, author=by)
     if records and not request.later:
         records = process_documents(ws, [record.id for record in records], request.watch)
-    return _processed(ws, records, files.omitted)
+    return _processed(ws, records, files.omitted, files.remarks)
 
 
 def _process(ws: Workspace, request: IdsRequest, _access: Access) -> Processed:

@@ -169,6 +169,7 @@ _DESCRIBED: Final = ("title", "category", "importance", "about")
 
 def _add(ws: Workspace, request: AddRequest, access: Access) -> Changed:
     from kl_hooks.kinds.memory.add import add_memory
+    from kl_hooks.upkeep.named_ids import absence_note_of
 
     authority = "agent" if request.by_agent or access.is_agent else ""
     record, done = add_memory(
@@ -180,7 +181,7 @@ def _add(ws: Workspace, request: AddRequest, access: Access) -> Changed:
         further_values=_given(request, (*_DESCRIBED, "source")),
     )
     remarks = ["this session added it before; nothing was changed."] if done == "known" else []
-    return _changed(ws, record, access, done, *remarks)
+    return _changed(ws, record, access, done, *remarks, absence_note_of(ws, record))
 
 
 def _days(ttl_days: int) -> int | None:
@@ -208,13 +209,14 @@ ADD: Final = Operation(
 
 def _edit(ws: Workspace, request: EditRequest, access: Access) -> Changed:
     from kl_hooks.kinds.memory.add import revise
+    from kl_hooks.upkeep.named_ids import absence_note_of
 
     values = _given(request, (*_DESCRIBED, "pattern", "tags"))
     if request.verification:
         values |= {"standing": request.verification}
     values |= dict.fromkeys(request.clear)
     record = revise(ws, _memory(ws, request.id), values, _days(request.ttl_days))
-    return _changed(ws, record, access)
+    return _changed(ws, record, access, "", absence_note_of(ws, record))
 
 
 def _approve(ws: Workspace, request: ApproveRequest, access: Access) -> Changed:

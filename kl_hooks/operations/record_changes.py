@@ -144,7 +144,18 @@ def _create(kind: Kind, ws: Workspace, request: CreateRequest, access: Access) -
     )
     olds = ", ".join(record.many("supersedes"))
     later = f"{olds} stays in force until a person accepts it: kl {kind.name} accept {record.id}"
-    return written(ws, record, access, *([later] if olds else []))
+    return written(ws, record, access, *([later] if olds else []), *_absences(ws, record))
+
+
+def _absences(ws: Workspace, record: Record) -> list[str]:
+    """What a record names and is not there; of records that it cites there is a note already."""
+    fields = [field.name for field in ws.kinds[record.kind].all_fields if field.type == "ids"]
+    if not any(record.many(name) for name in fields):
+        return []
+    from kl_hooks.upkeep.named_ids import absence_note_of
+
+    note = absence_note_of(ws, record, are_records_checked=False)
+    return [note] if note else []
 
 
 def _update(

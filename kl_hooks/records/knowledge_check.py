@@ -47,6 +47,8 @@ from kl_hooks.store.files import MAX_BYTES, read_small
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
+_SYSTEM: Final = "seed:system"
+"""Source of the records that kl brings itself."""
 _GOVERNS: Final = "adr_governs"
 """The relation of fields that hold what a decision applies to."""
 
@@ -131,6 +133,7 @@ def _check_files(
             records[path] = document.record
             pages.append(Page(path, document.record.id, document.record.id, document.record.title))
     result.findings += [*_duplicate_ids(records), *_broken_chains(kinds, records, known_ids)]
+    result.findings += _seeded_twice(kinds, records)
     result.remarks += _ended_citations(kinds, records)
     names = PageNames(pages)
     for path, text in texts.items():
@@ -212,6 +215,23 @@ def _duplicate_ids(records: Mapping[str, Record]) -> Iterator[Problem]:
                 record.kind, record.id, path, [first[record.id]], record.lines.get("id", 1)
             )
         first.setdefault(record.id, path)
+
+
+def _seeded_twice(kinds: Mapping[str, Kind], records: Mapping[str, Record]) -> Iterator[Problem]:
+    """Yield the records in force that are the same seed as one with a lower ID: two branches seeded."""
+    first: dict[tuple[str, str], str] = {}
+    for path, record in sorted(records.items(), key=lambda pair: (pair[1].id, pair[0])):
+        seed = record.text("entity_id")
+        if not seed or record.status not in kinds[record.kind].live or "/archive/" in path:
+            continue
+        other = first.setdefault((record.kind, seed), record.id)
+        if other != record.id:
+            command = "kl seed --system" if record.text("source") == _SYSTEM else "kl seed"
+            line = record.lines.get("entity_id", 1)
+            reason = f"{record.id} is the same seed as {other}."
+            yield Problem(
+                path, line, 1, reason, f"Two branches seeded. Let one of them go: {command}"
+            )
 
 
 def _broken_links(

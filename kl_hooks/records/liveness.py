@@ -203,7 +203,21 @@ def _with_reasons(ws: Workspace, records: Sequence[Record]) -> list[tuple[Record
     reasons = not_in_force | {
         record.id: not_accepted[record.id] for record in doubtful if record.path in uncommitted
     }
+    reasons = _seeded_twice([record for record in records if record.id not in reasons]) | reasons
     return [(record, reasons.get(record.id, "")) for record in records]
+
+
+def _seeded_twice(records: Sequence[Record]) -> dict[str, str]:
+    """Return ID → why it is not live, of each that is the same seed as one with a lower ID: two
+    branches seeded, and were merged.
+    """
+    first: dict[tuple[str, str], str] = {}
+    twice = {}
+    for record in sorted(records, key=lambda record: record.id):
+        seed = record.text("entity_id")
+        if seed and first.setdefault((record.kind, seed), record.id) != record.id:
+            twice[record.id] = "seeded twice"
+    return twice
 
 
 ENDED_VERIFICATIONS: Final = ("disproven", "deprecated", "superseded")

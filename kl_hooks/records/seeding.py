@@ -173,7 +173,8 @@ def _plan_outdated(kind: Kind, record: Record, reason: str) -> Step | None:
     """Plan what to do with a record whose section or document was removed; None: it is outdated
     already.
     """
-    if record.broken or "outdated" not in kind.statuses or record.status == "outdated":
+    ended = _ended_status(kind)
+    if record.broken or not ended or record.status == ended:
         return None
     seed = Seed(
         kind.name, record.text("entity_id"), {"title": record.title}, record.text("source_path"), ""
@@ -181,6 +182,11 @@ def _plan_outdated(kind: Kind, record: Record, reason: str) -> Step | None:
     if record.text("seeded_hash") != content_digest(kind, record.values):
         return Step("kept", seed, "its source was removed; edited by hand since", record)
     return Step("outdated", seed, reason, record)
+
+
+def _ended_status(kind: Kind) -> str:
+    """Return the status of a record of which the seed was removed; empty: the kind has none."""
+    return next((status for status in ("outdated", "retired") if status in kind.statuses), "")
 
 
 def _plan_step(kind: Kind, seed: Seed, record: Record | None, deleted: bool, force: bool) -> Step:
@@ -306,7 +312,8 @@ def _change_seeded(ws: Workspace, step: Step) -> Record:
     """
     assert step.record is not None
     if step.what == "outdated":
-        removed = {"status": "outdated", "source_hash": _REMOVED}
+        ended = _ended_status(ws.kinds[step.record.kind])
+        removed = {"status": ended, "source_hash": _REMOVED}
         return change_record(ws, step.record, removed, how="outdate", by="seed")
     seed = step.seed
     own = {one.name for one in ws.kinds[seed.kind].fields} - _SEED_FIELDS
@@ -314,7 +321,8 @@ def _change_seeded(ws: Workspace, step: Step) -> Record:
     values = {
         name: value for name, value in seed.values.items() if name != "status"
     }  # verbs change a status
-    back = {"status": "current"} if step.record.text("source_hash") == _REMOVED else {}
+    is_back = step.record.text("source_hash") == _REMOVED
+    back = {"status": ws.kinds[seed.kind].live[0]} if is_back else {}
     changes = {**cleared, **values, **back, **_seed_fields(ws, seed)}
     return change_record(ws, step.record, changes, how="seed", by="seed")
 

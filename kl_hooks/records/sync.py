@@ -29,7 +29,7 @@ from kl_hooks.records.repository import (
     records_in_rows,
     shared_columns,
 )
-from kl_hooks.records.validate import InvalidValue, node_id
+from kl_hooks.records.validate import InvalidValue, node_id, node_in
 from kl_hooks.store.database import placeholders
 from kl_hooks.store.files import read_small
 from kl_hooks.store.redaction import redact
@@ -48,7 +48,7 @@ _SHOWN: Final = 9
 _KINDS: Final = "kinds"
 _CHANGE: Final = "change"
 # Raised when something else of a file is indexed than before: then every file is read again.
-_READER_VERSION: Final = 5
+_READER_VERSION: Final = 6
 
 
 class SyncResult(NamedTuple):
@@ -336,11 +336,15 @@ def _record_links(kind: Kind, record: Record) -> Iterator[Link]:
     """Yield a Link for each ID in its `ids` fields."""
     source, owner = _record_node(kind, record), _owner(record)
     for field in kind.all_fields:
-        if field.type != "ids" or (record.archived and field.relation == "adr_governs"):
+        is_link = field.type == "ids" or (field.type == "words" and field.relation)
+        if not is_link or (record.archived and field.relation == "adr_governs"):
             continue  # an archived decision governs nothing
         for target_id in record.many(field.name):
             try:
-                target = record_node(node_id(target_id))
+                if field.type == "words":  # names of what is no record, such as an agent
+                    target = node_in(field.name.removesuffix("s"), target_id)
+                else:
+                    target = record_node(node_id(target_id))
             except InvalidValue:
                 continue  # written before IDs were validated
             line = record.lines.get(field.name, 0)

@@ -102,8 +102,8 @@ def has_field(kind: Kind, name: str) -> bool:
 
 
 def node_id(text: str) -> str:
-    """Return the graph ID of an ID or a path: a path means its file. InvalidValue for a path
-    outside the repository.
+    """Return the graph ID of an ID or a path: a path means its file, `tests/test_a.py::test_b` the
+    test. InvalidValue for a path outside the repository.
     """
     prefix, colon, name = text.partition(":")
     if len(text) > _MAX_LINE or safe_text(text) != text or any(c in text for c in "\n\t"):
@@ -121,7 +121,8 @@ def node_id(text: str) -> str:
             f"holds {one_line(text, 80)!r}.",
             "Give a path from the root of the repository, or an Id.",
         )
-    return "file:" + "/".join(part for part in parts if part not in ("", "."))
+    plain = "/".join(part for part in parts if part not in ("", "."))
+    return f"test:{plain}" if "::" in plain else f"file:{plain}"
 
 
 def _given_by_field(

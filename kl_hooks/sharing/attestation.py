@@ -40,6 +40,7 @@ from kl_hooks.model.problem import Problem
 from kl_hooks.model.receipt import Receipt, SignedReceipt
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Database, chunks, placeholders
+from kl_hooks.store.files import read_small
 from kl_hooks.store.redaction import redact_value, shows_secret
 from kl_hooks.workspace import Workspace
 
@@ -641,7 +642,7 @@ def vouched(
     wanted = {one.id: one for one in entries if one.origin.startswith(IMPORTED)}
     if db is None or not wanted or not has_signatures(db):
         return {}
-    trust = trusted_keys(ws, trust_ref).keys
+    trust, listed = trusted_keys(ws, trust_ref).keys, _listed_keys(ws)
     signatures_by_receipt: dict[str, list[tuple[str, str]]] = {}
     for batch in chunks(sorted(wanted)):
         sql = (
@@ -650,17 +651,37 @@ def vouched(
         )
         for receipt, key, added in db.rows(f"{sql} ORDER BY receipt, added, fingerprint", batch):
             signatures_by_receipt.setdefault(str(receipt), []).append((str(key), str(added)))
-    return {id: _judge(wanted[id], keys, trust) for id, keys in signatures_by_receipt.items()}
+    return {
+        id: _judge(wanted[id], keys, trust, listed) for id, keys in signatures_by_receipt.items()
+    }
+
+
+def _listed_keys(ws: Workspace) -> dict[str, str]:
+    """Return fingerprint → name of the keys in `.kl/trust` as it is on disk: they are named, and
+    trusted only as a commit has them that the clone follows.
+    """
+    content = read_small(ws.root / TRUST_FILE, within=ws.root) or b""
+    lines = content.decode("utf-8", "replace").splitlines()
+    signers = (read_signer(TRUST_FILE, number, line) for number, line in enumerate(lines, 1))
+    return {one.fingerprint: one.name for one in signers if isinstance(one, TrustedKey)}
 
 
 def _judge(
-    entry: Entry, keys: Iterable[tuple[str, str]], trust: Mapping[str, TrustedKey]
+    entry: Entry,
+    keys: Iterable[tuple[str, str]],
+    trust: Mapping[str, TrustedKey],
+    listed: Mapping[str, str],
 ) -> Vouched:
     good, reasons = [], []
     for key, added in keys:
         trusted_key = trust.get(key)
         if trusted_key:
             why = trusted_key.why_not(entry.receipt.ended, added)
+        elif key in listed:
+            why = (
+                f'signed by "{listed[key]}" of {TRUST_FILE}, which this clone does not follow yet:'
+                " git config kl.trustRef origin/main"
+            )
         else:
             why = f"its key {key} is not trusted here"
         if trusted_key and not why:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.clock import DAY, iso
 from kl_hooks.documents.search import search
 from kl_hooks.errors import ForPeople, UsageProblem
 from kl_hooks.evidence.provenance import agent
@@ -18,6 +19,7 @@ from kl_hooks.records.document import SKILL_NAME, skill_node
 from kl_hooks.records.permissions import agent_author
 from kl_hooks.records.prompt_injection import injection_reasons
 from kl_hooks.records.query import RecordFilter, get_record, list_records
+from kl_hooks.records.repository import is_expired
 from kl_hooks.records.write import apply_verb, change_record, create_record
 from kl_hooks.skills.library import RELATIONS, all_skills, similarities, text_of
 
@@ -37,6 +39,7 @@ _DEEPEST, _MOST_CHILDREN, _CHILD = 3, 3, 0.8
 """Levels of proposals that need each other, those of one level, and the share of the confidence
 that one has left.
 """
+_EXTENSION: Final = 30 * DAY
 _REVIEWED: Final = ("title", "description", "category", "instructions", *RELATIONS)
 """Fields of which a skill is made."""
 
@@ -149,6 +152,7 @@ def approve(
     the text reads like an attack, and for a proposal without instructions.
     """
     record = get_record(ws, identifier, "proposal")
+    _refuse_expired(ws, record)
     if not record.text("instructions"):
         hint = f"Write them: kl proposal edit {record.id} --instructions …"
         raise UsageProblem(
@@ -161,6 +165,15 @@ def approve(
         )
     approved = apply_verb(ws, record.id, "approve", {"approved_text": _digest(record)}, by=by)
     return approved, _propose_needed(ws, approved, by, readers)
+
+
+def _refuse_expired(ws: Workspace, proposal: Record) -> None:
+    """UsageProblem for a proposal that nobody decided on in time: what it rests on may have changed."""
+    if is_expired(ws, proposal):
+        day = proposal.text("expires")[:10]
+        later = iso(ws.clock.now() + _EXTENSION)[:10]
+        hint = f"Read it again, then: kl proposal edit {proposal.id} --expires {later}"
+        raise UsageProblem(f"expired on {day}.", place=proposal.id, hint=hint)
 
 
 def approve_own(
@@ -181,8 +194,10 @@ def approve_own(
 def _propose_needed(
     ws: Workspace, record: Record, by: str, readers: Visibility | None
 ) -> list[Record]:
-    """Propose up to three skills that an approved proposal needs, then subjects near it, three
-    levels deep at most.
+    """Propose up to three skills that an approved proposal needs, three levels deep at most.
+
+    What is near it is listed in the proposal, and not proposed: the title of a page or of a gate is
+    no name of a skill, and nobody asked for one.
     """
     if record.number("depth") >= _DEEPEST:
         return []
@@ -190,10 +205,9 @@ def _propose_needed(
     needed = [
         skill_name for relation in ("requires", "composes") for skill_name in record.many(relation)
     ]
-    near = [slug(skill_name)[:64].strip("-") for skill_name in record.many("near")]
     names = [
         skill_name
-        for skill_name in dict.fromkeys((*needed, *near))
+        for skill_name in dict.fromkeys(needed)
         if SKILL_NAME.fullmatch(skill_name) and skill_name not in existing
     ]
     fields = {"description": f"Needed by {record.title}.", "category": record.text("category")}

@@ -117,6 +117,10 @@ class WorkingMemory:
         key, name = checked_key(key), checked_type(type)
         seconds = checked_ttl(ttl, _WORKING_TTL.get(name, _HOUR), _MOST_WORKING_TTL)
         now = self._ws.clock.now()
+        place = self._shared_key(to, self._caller.actor, key) if to else self._key(key)
+        if append and ttl is None and (entry := self._decoded(key, self._open().get(place))):
+            # what was to last longer is not shortened by another item
+            seconds = max(seconds, -((now - entry.expires) // SECOND))
         # what is stored, redacted: the list that it is appended to has redacted values too
         new_value = json.loads(encoded(value))
 
@@ -135,11 +139,10 @@ class WorkingMemory:
             encoded(whole)  # with what was there before it may have become too large
             return json.dumps(plain, ensure_ascii=False).encode()
 
-        place = self._shared_key(to, self._caller.actor, key) if to else self._key(key)
         stored = self._open().change(place, change, seconds)
-        entry = self._decoded(key, stored)
-        assert entry is not None
-        return entry
+        stored_entry = self._decoded(key, stored)
+        assert stored_entry is not None
+        return stored_entry
 
     def read(self, key: str, sender: str = "") -> Entry | None:
         """Return the caller's entry of this session, or what `sender` shared with the caller."""

@@ -18,15 +18,15 @@ from kl_hooks.clock import DAY, is_older, micros
 from kl_hooks.errors import KlError
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.record import Record
-from kl_hooks.model.symbol import RECORD_ID, split_id
+from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
 from kl_hooks.records.events import list_events
 from kl_hooks.records.liveness import stale_reasons
-from kl_hooks.records.query import RecordFilter, get_records, list_records
+from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.repository import is_expired
 from kl_hooks.records.retrieval import NAMED_CATEGORIES, record_text
 from kl_hooks.records.sync import sync
-from kl_hooks.records.validate import InvalidValue, node_id
+from kl_hooks.upkeep.named_ids import existing_ids, named_ids
 
 if TYPE_CHECKING:
     from kl_hooks.model.problem import Problem
@@ -108,8 +108,9 @@ def check_health(
         # records.
         if not one.archived and (one.broken or one.status in ws.kinds[one.kind].live)
     ]
-    named = {one.id: _named_ids(ws, one) for one in records}
-    existing, no_symbols = _existing(ws, {name for names in named.values() for name in names})
+    named = {record.id: named_ids(ws, record) for record in records}
+    existing, why_not = existing_ids(ws, {name for names in named.values() for name in names})
+    no_symbols = f"unanchored: {why_not}" if why_not else ""
     manifest, no_manifest = _manifest(ws)
     seeds, no_seeds = _outdated_seeds(ws)
     events = list_events(ws)
@@ -317,51 +318,6 @@ def _outdated_seeds(ws: Workspace) -> tuple[dict[str, str], str]:
             step.what in ("updated", "outdated") or (step.what == "kept" and "since" in step.reason)
         )
     }, ""
-
-
-def _named_ids(ws: Workspace, record: Record) -> list[str]:
-    """Return the IDs of files, symbols and records in a record's fields of IDs."""
-    from kl_hooks.code.query.session import SYMBOL_KINDS
-
-    fields = [field.name for field in ws.kinds[record.kind].all_fields if field.type == "ids"]
-    nodes = dict.fromkeys(_node(one) for name in fields for one in record.many(name))
-    kinds = ("file", "adr", *SYMBOL_KINDS)
-    return [
-        node for node in nodes if node and (split_id(node)[0] in kinds or RECORD_ID.fullmatch(node))
-    ]
-
-
-def _node(text: str) -> str:
-    try:
-        return node_id(text)
-    except InvalidValue:
-        return ""
-
-
-def _existing(ws: Workspace, names: set[str]) -> tuple[set[str], str]:
-    """Return those of these IDs that exist, and why symbols could not be looked up."""
-    bare = {name: name.removeprefix("adr:") for name in names}
-    existing = {
-        name
-        for name in names
-        if name.startswith("file:") and (ws.root / split_id(name)[1]).exists()
-    }
-    records = {
-        one.id
-        for one in get_records(ws, sorted({i for i in bare.values() if RECORD_ID.fullmatch(i)}))
-    }
-    existing |= {name for name in names if bare[name] in records}
-    symbols = {name for name in names - existing if split_id(name)[0] not in ("", "file", "adr")}
-    if not symbols:
-        return existing, ""
-    from kl_hooks.code.query.lookup import symbols_by_id
-    from kl_hooks.code.query.session import open_graph
-
-    try:
-        with open_graph(ws) as graph:
-            return existing | set(symbols_by_id(graph.db, symbols)), ""
-    except KlError as problem:
-        return existing, f"unanchored: {problem}"
 
 
 def _manifest(ws: Workspace) -> tuple[Manifest | None, str]:

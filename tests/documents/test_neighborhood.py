@@ -161,6 +161,34 @@ def test_neighbors_are_nearest_first_and_only_what_may_be_shown(shop: Checkout) 
     assert "file:docs/refunds.md#L7-L7" in [one["id"] for one in tool["neighbors"]]
 
 
+def test_a_file_has_the_decisions_on_it_and_on_its_folders_as_neighbors(shop: Checkout) -> None:
+    for number, place in ((8, "src/shop/pay.py"), (9, "src/shop/")):
+        head = f"---\nid: ADR-000{number}\ntitle: T{number}\nstatus: accepted\n"
+        text = f"{head}governs:\n  - {place}\n---\n\n## Context\n\nc\n\n## Decision\n\nd\n"
+        shop.write(f".kl/knowledge/decisions/ADR-000{number}-t.md", text)
+    for name in ("file:src/shop/pay.py", "src/shop/pay.py", "namespace:shop.pay"):
+        lines = shop.kl("graph", "neighbors", name).stdout
+        assert "adr:ADR-0008 adr_governs file:src/shop/pay.py" in lines, name
+        assert "adr:ADR-0009 adr_governs file:src/shop" in lines, name
+
+
+@pytest.mark.requirement("D43", "D54")
+def test_skills_and_the_agents_that_have_them_are_nodes(shop: Checkout) -> None:
+    head = "---\nname: release\ndescription: Releases it.\nmetadata:\n  kl-agents: reviewer\n---\n"
+    shop.write(".claude/skills/release/SKILL.md", f"{head}See [pay](../../../src/shop/pay.py).\n")
+    shop.commit()
+    rows = json.loads(shop.kl("skill", "list", "--format", "json").stdout)["records"]
+    for name in (rows[0]["id"], "skill:release", "release"):
+        lines = shop.kl("graph", "neighbors", name).stdout
+        assert lines.startswith("skill:release") and "it belongs_to agent:reviewer" in lines, name
+        assert "it references file:src/shop/pay.py" in lines
+    assert "skill:release belongs_to it" in shop.kl("graph", "neighbors", "agent:reviewer").stdout
+    rule = "{name: skills, deny: {paths: ['.claude/**'], actors: [agent]}}"
+    shop.write(".kl/policy.yaml", f"version: 1\nrules:\n  - {rule}\n")
+    hidden = shop.kl("graph", "neighbors", "agent:reviewer", env={"KL_AGENT": "codex"})
+    assert "release" not in hidden.stdout + hidden.stderr
+
+
 @pytest.mark.requirement("E3", "D45")
 def test_a_package_is_offered_passages_that_name_the_code_of_a_task(shop: Checkout) -> None:
     ws = shop.workspace()

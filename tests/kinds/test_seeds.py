@@ -260,6 +260,15 @@ People pay, as ADR-0003 says.
 ## Invariants
 
 - never charged twice
+
+## Goals
+
+- paid within two seconds
+
+## Acceptance Criteria
+
+- [ ] a card works
+- [x] cash works
 """
 
 
@@ -277,6 +286,8 @@ def test_the_sections_of_a_specification_are_fields_of_a_feature() -> None:
         "what_it_is": ["cards", "cash"],
         "what_it_is_not": ["refunds"],
         "invariants": ["never charged twice"],
+        "goals": ["paid within two seconds"],
+        "acceptance_criteria": ["a card works", "cash works"],
         "key_decisions": ["ADR-0003"],
     }
 

@@ -49,3 +49,18 @@ def test_a_denied_document_is_not_counted_and_not_found(guided: Checkout) -> Non
     assert number(**AGENT) == number() - 1
     done = guided.kl("document", "show", "docs/hidden/guide.md", env=AGENT)
     assert done.returncode == 2 and not done.stdout
+
+
+def test_a_folder_states_which_types_of_files_were_not_read_and_sizes_follow_the_source(
+    repo: Checkout,
+) -> None:
+    assert repo.kl("init", "--yes").returncode == 0
+    for name, text in (("a.md", "# Notes\n"), ("b.docx", "x"), ("c.PNG", "x"), ("d.png", "x")):
+        repo.write(f"more/{name}", text)
+    added = repo.kl("document", "add", "more")
+    assert added.returncode == 0
+    assert "more: files of a type that is not read: 2 .png, 1 .docx." in added.stderr
+    repo.write("more/a.md", "# Notes\n\nMany more words than before.\n")
+    assert repo.kl("document", "refresh").returncode == 0
+    listed = repo.kl("document", "collections").stdout
+    assert f"{len('# Notes') + len('Many more words than before.') + 3} bytes" in listed

@@ -213,3 +213,12 @@ def test_of_what_seeding_made_a_hidden_record_is_not_named(pay: Checkout) -> Non
     rule = "deny: {kinds: [fact, guide], actors: [agent]}"
     pay.write(".kl/policy.yaml", f"version: 1\nrules:\n  - name: all\n    {rule}\n")
     assert made and answer(pay, "clear", "--dry-run", **AGENT)["removed"] == []
+
+
+def test_what_upkeep_only_reports_is_not_called_removed(repo: Checkout) -> None:
+    assert repo.kl("init", "--yes").returncode == 0
+    head = "---\nid: OBJ-0001\ntitle: Parser\nstatus: active\ndate: 2020-01-01\n"
+    repo.write(".kl/knowledge/objectives/OBJ-0001-parser.md", f"{head}remaining:\n  - Lexer\n---\n")
+    lines = repo.kl("knowledge", "gc").stdout
+    assert "  abandon  OBJ-0001   active\n" in lines
+    assert "Only reported: nothing of it is changed." in lines and "removed" not in lines

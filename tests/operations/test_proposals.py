@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from tests.operations.private_records import hide_private_records
@@ -46,3 +49,34 @@ def test_what_is_proposed_with_an_approved_proposal_is_stated(reviewed: Checkout
     done = reviewed.kl("proposal", "approve", identifier, env=AGENT)
     assert done.returncode == 0, done.stderr
     assert "fonts, which forms needs" in done.stderr and "kl skill adopt" in done.stderr
+
+
+def test_a_proposal_that_expired_is_not_approved_before_somebody_read_it_again(
+    repo: Checkout,
+) -> None:
+    assert repo.kl("init", "--yes").returncode == 0
+    identifier = propose(repo, "pdf-forms", "--instructions", "Fill it in.")
+    assert repo.kl("proposal", "edit", identifier, "--expires", "2020-01-01").returncode == 0
+    refused = repo.kl("proposal", "approve", identifier)
+    assert refused.returncode == 2 and "expired on 2020-01-01." in refused.stderr
+    hint = refused.stderr.partition("then: kl ")[2].split()
+    assert repo.kl(*hint).returncode == 0
+    assert repo.kl("proposal", "approve", identifier).returncode == 0
+
+
+def test_pages_that_are_near_an_approved_proposal_are_no_skills_to_propose(repo: Checkout) -> None:
+    assert repo.kl("init", "--yes").returncode == 0
+    repo.write("docs/forms.md", "# Forms\n\nPdf forms are filled in page by page.\n")
+    repo.commit()
+    options = ("--instructions", "Fill it in.", "--requires", "pdf-tools")
+    identifier = propose(repo, "pdf-forms", *options)
+    assert repo.kl("proposal", "approve", identifier).returncode == 0
+    titles = [row["title"] for row in listed(repo)]
+    assert sorted(titles) == ["pdf-forms", "pdf-tools"]
+
+
+def listed(repo: Checkout) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(repo.kl("proposal", "list", "--format", "json").stdout)[
+        "records"
+    ]
+    return rows

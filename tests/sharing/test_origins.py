@@ -55,6 +55,13 @@ def test_each_origin_is_shown_with_what_it_proves_and_counts_so(
     )
     for one in (one for one in bob.entries() if one.receipt.source == "pytest"):
         assert "is not trusted here: assumed" in bob.kl("evidence", "show", one.receipt.id).stdout
+    # the file of a team names the key, and counts only in a commit that the clone follows
+    add = ("trust", "add", "github", "--key", f"{keys['ci']}.pub", "--role", "ci", "--team")
+    assert bob.kl(*add).returncode == 0
+    listed = bob.kl("claim", "show", shown).stdout
+    assert 'signed by "github" of .kl/trust, which this clone does not follow yet' in listed
+    assert "git config kl.trustRef origin/main: assumed" in listed
+    (bob.root / ".kl/trust").unlink()
     trust(bob, keys["ci"], "person")
     played(bob, "signed")
     assert bob.kl("trust", "remove", "github").returncode == 0

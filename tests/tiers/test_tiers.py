@@ -396,3 +396,16 @@ def test_a_context_of_a_team_needs_a_database_of_the_team(repo: Checkout) -> Non
         assert (done.returncode, "this store is this clone's alone" in done.stderr) == (2, True)
         assert "kl store use URL" in done.stderr
     assert repo.kl("memory", "context", "create", "glossary", "--scope", "global").returncode == 0
+
+
+def test_another_item_shortens_no_list_in_working_memory(repo: Checkout) -> None:
+    assert repo.kl("init", "--yes").returncode == 0
+    notes = ("remember", "notes", "--tier", "working", "--append", "--format", "json")
+
+    def end(*options: str) -> str:
+        return str(json.loads(repo.kl(*notes, "a", *options).stdout)["expires"])
+
+    long = end("--ttl", "14400")
+    # to the second: the time of a value counts from when it is stored
+    assert end()[:16] >= long[:16]
+    assert end("--ttl", "60") < long

@@ -16,7 +16,7 @@ from kl_hooks.upkeep.health import (
     unanchored_records,
     unused_records,
 )
-from tests.support import NOW
+from tests.support import NOW, Checkout
 
 MANIFEST = Manifest(
     ".kl/architecture.yaml",
@@ -95,3 +95,18 @@ def test_unused_long_and_stale() -> None:
         "A",
         "a.py has changed since",
     )
+
+
+def test_a_memory_about_a_test_is_anchored_and_a_name_that_is_not_there_is_noted(
+    repo: Checkout,
+) -> None:
+    assert repo.kl("init", "--yes").returncode == 0
+    repo.write("tests/test_a.py", "def test_x() -> None:\n    pass\n")
+    right = repo.kl("memory", "add", "Tests want cents.", "--about", "tests/test_a.py::test_x")
+    assert right.stderr == ""
+    wrong = repo.kl("memory", "add", "Tests want euros.", "--about", "tests/test_a.py::test_y")
+    assert "nothing here has this name: tests/test_a.py::test_y." in wrong.stderr
+    health = repo.kl("knowledge", "health").stdout
+    assert "unanchored: 1\n" in health and "test:tests/test_a.py::test_y" in health
+    # whoever edits the file is given the memory of its test
+    assert "Tests want cents." in repo.kl("context", "edit tests/test_a.py").stdout

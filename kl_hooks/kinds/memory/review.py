@@ -301,8 +301,10 @@ def importance_today(ws: Workspace, record: Record, tally: Tally) -> int:
 
 def has_faded(ws: Workspace, record: Record, tally: Tally) -> bool:
     """Return True where nothing happened to a memory for long and next to nothing of its importance
-    is left.
+    is left. A person's memory without an end does not fade.
     """
+    if record.authority == "human" and not record.text("expires"):
+        return False  # a person's is permanent
     idle = ws.clock.now() - _last_moment(ws, record, tally)
     return idle > _FADED_AFTER and importance_today(ws, record, tally) < _FADED_BELOW
 

@@ -91,9 +91,12 @@ def test_a_text_can_not_leave_its_place() -> None:
 def test_what_weighs_next_to_nothing_fades_unless_something_happens_to_it(repo: Checkout) -> None:
     ws = repo.workspace()
     small, large = (
-        add_memory(ws, f"Redis fact {n}.", further_values={"importance": n})[0].id for n in (9, 90)
+        add_memory(ws, f"Redis fact {n}.", ttl_days=3_650, further_values={"importance": n})[0].id
+        for n in (9, 90)
     )
-    for days, expected in ((30, {small, large}), (31, {large}), (300, {large})):
+    permanent = add_memory(ws, "Redis fact for ever.", further_values={"importance": 9})[0].id
+    of_day = {30: {small, large}, 31: {large}, 300: {large}}
+    for days, expected in ((days, ids | {permanent}) for days, ids in of_day.items()):
         later = repo.workspace(NOW + days * 86_400_000_000)
         assert {one.id for one in _offers(later, ["redis"])} == expected
     record_use(repo.workspace(NOW + 300 * 86_400_000_000), get_record(ws, small))
