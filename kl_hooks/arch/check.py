@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kl_hooks.arch.content import (
     STAGED,
@@ -25,12 +25,16 @@ from kl_hooks.arch.layers import ManifestProblems, unmatched_paths
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.capture import new_run_id, not_recorded, record_check
+from kl_hooks.evidence.provenance import ci, producer
 from kl_hooks.git.objects import read_blobs
 from kl_hooks.git.repository import Repository, merge_base, resolve_commit
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Manifest, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.store.files import read_small
 from kl_hooks.workspace import Workspace
+
+if TYPE_CHECKING:
+    from kl_hooks.git.worktree import WorktreeState
 
 
 class CheckOptions(NamedTuple):
@@ -262,15 +266,38 @@ def _record(ws: Workspace, verdict: Verdict, content: Content, run: str) -> list
             for v in verdict.violations[:20]
         ],
     }
+    outcome, place = "clean" if verdict.clean else "failed", content.place()
     try:
-        trouble = record_check(
-            ws, "arch", "clean" if verdict.clean else "failed", detail, content.place(), run
-        )
+        if _is_recorded_by_job(ws, outcome, detail, place):
+            return []
+        trouble = record_check(ws, "arch", outcome, detail, place, run)
     except (KlError, OSError) as problem:
         trouble = not_recorded(ws, problem)
     if not trouble:
         return []
     return [trouble]
+
+
+def _is_recorded_by_job(
+    ws: Workspace, outcome: str, detail: Mapping[str, Any], place: WorktreeState
+) -> bool:
+    """Whether this job of a CI service has recorded the same result on the same content: it checks
+    once for each format of the report.
+    """
+    if not ci(ws.environ) or not place.tree:
+        return False
+    from kl_hooks.evidence.ingestion import sync_evidence
+    from kl_hooks.evidence.ledger import recent
+
+    sync_evidence(ws)
+    with ws.store.reading() as db:
+        receipts = [entry.receipt for entry in recent(db, 1, "arch")] if db is not None else []
+    return any(
+        receipt.producer == producer(ws.environ)
+        and (receipt.tree, receipt.tree_all) == (place.tree, place.tree_all)
+        and [(fact.outcome, fact.detail) for fact in receipt.evidence] == [(outcome, detail)]
+        for receipt in receipts
+    )
 
 
 def _manifest_bytes(ws: Workspace, source: str, path: str) -> bytes:

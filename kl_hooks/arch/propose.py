@@ -79,10 +79,11 @@ class _Part:
 
     @property
     def name(self) -> str:
+        if self.loose and len(self.groups) > 1:
+            # as in an order of layers: a name of all members is longer with each, and no clearer
+            return f"{self.groups[0].package or 'modules'}-{self.level + 1}"
         if len(self.groups) <= 3:
             return "-".join(sorted(group.name for group in self.groups))
-        if self.loose:
-            return f"level-{self.level}"
         first = min(
             self.groups,
             key=lambda group: (not group.folder, group.name.startswith("_"), group.name),

@@ -296,8 +296,8 @@ _MANY_PATHS: Final = 500
 def differing_from_head(repo: Repository, paths: Sequence[str]) -> frozenset[str]:
     """The files among `paths` (from the top) that are not in the current commit, or differ from it.
 
-    All of them where there is no commit. A file that a checkout converts (line ends) counts as
-    unlike. One git process.
+    All of them where there is no commit. Line ends that a checkout converts make no difference; any
+    other conversion does. One git process.
     """
     try:
         # git compares each path with each entry: of thousands it took longer than all of the tree
@@ -311,9 +311,13 @@ def differing_from_head(repo: Repository, paths: Sequence[str]) -> frozenset[str
 
     def is_committed(path: str) -> bool:
         content = _read_from_disk(repo, path)
-        return content is not None and committed.get(path) == object_id(
-            repo.object_format, b"blob", content
-        )
+        if content is None or path not in committed:
+            return False
+        # as it is, and as git stores it where it converts line ends
+        return committed[path] in {
+            object_id(repo.object_format, b"blob", text)
+            for text in (content, content.replace(b"\r\n", b"\n"))
+        }
 
     return frozenset(path for path in paths if not is_committed(path))
 

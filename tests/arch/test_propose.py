@@ -4,6 +4,8 @@ reported.
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -197,6 +199,10 @@ def test_many_loose_modules_are_put_together_by_level() -> None:
     made = propose([link(modules, f"p.m{n}", "p.m0") for n in range(1, 30)], modules)
     assert [len(layer.paths) for layer in made.layers] == [2, 29]
     assert "loose modules" in made.doubts[made.layers[1].name][0]
+    # by the package and their level, not by all of their names
+    assert all(
+        re.fullmatch(r"\w+-[0-9]", layer.name) for layer in made.layers if len(layer.paths) > 1
+    )
 
 
 def test_a_repository_without_python_has_no_layers() -> None:

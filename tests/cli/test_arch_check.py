@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.arch.shop import DRIFT, MANIFEST, ORDER
+from tests.arch.shop import DRIFT, FILES, LAYERS, MANIFEST, ORDER
 from tests.cli.conftest import Call
 from tests.git.repos import commit, sh, write
+from tests.support import checkout
 
 PRICE = "src/shop/core/price.py"
 SHAPES = ("json", "sarif", "github", "gitlab", "mermaid")
@@ -559,3 +560,27 @@ def test_rules_that_forbid_as_much_under_other_names_are_not_loosened(in_shop: C
     assert code == 1 and "removed since base: nothing is forbidden any more" in out
     code, _, err = in_shop("arch", "check", "--trust-ref", "nowhere")
     assert code == 2 and "'nowhere' is not a commit" in err
+
+
+def test_a_job_of_a_service_records_a_result_once_whatever_the_formats(
+    tmp_path: Path, home: Path
+) -> None:
+    shop = checkout(tmp_path / "shop", {**FILES, MANIFEST: LAYERS})
+
+    def receipts() -> int:
+        shop.kl("evidence", "list")
+        return sum(entry.receipt.source == "arch" for entry in shop.entries())
+
+    job = {"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "5", "GITHUB_JOB": "test"}
+    for shape in ("sarif", "text", "github"):
+        shop.kl("arch", "check", "--format", shape, env=job)
+    assert receipts() == 1
+    shop.kl("arch", "check", env={**job, "GITHUB_RUN_ID": "6"})
+    assert receipts() == 2
+    shop.write("src/shop/domain/more.py", "import os\n")
+    shop.kl("arch", "check", env={**job, "GITHUB_RUN_ID": "6"})
+    assert receipts() == 3
+    # a person checks as often as he likes, and each is an observation
+    shop.kl("arch", "check")
+    shop.kl("arch", "check")
+    assert receipts() == 5

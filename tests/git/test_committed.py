@@ -34,3 +34,15 @@ def test_before_the_first_commit_nothing_is(repo: Checkout) -> None:
     ws = repo.workspace()
     assert ws.repo is not None
     assert differing_from_head(ws.repo, [".gitignore"]) == {".gitignore"}
+
+
+def test_line_ends_that_a_checkout_converts_make_no_difference(repo: Checkout) -> None:
+    repo.write(".gitattributes", "*.md text=auto\n")
+    (repo.root / "skill.md").write_bytes(b"# Release\r\n\r\nOne step.\r\n")
+    repo.git("-c", "core.safecrlf=false", "add", "-A")
+    repo.git("commit", "-q", "-m", "skill")
+    ws = repo.workspace()
+    assert ws.repo is not None
+    assert differing_from_head(ws.repo, ["skill.md"]) == frozenset()
+    (repo.root / "skill.md").write_bytes(b"# Release\r\n\r\nTwo steps.\r\n")
+    assert differing_from_head(ws.repo, ["skill.md"]) == {"skill.md"}
