@@ -215,3 +215,23 @@ def test_an_attribute_that_many_files_mention_relates_nothing(shop: Checkout) ->
         shop.write(f"shop/user{number}.py", "def f(slot):\n    return slot.closing\n")
     shop.commit("slots")
     assert "closing: " not in brief(shop, "Slot.close must not be called twice")
+
+
+def test_the_test_file_named_after_the_best_file_is_named_first(shop: Checkout) -> None:
+    shop.write("shop/_slot.py", SLOT)
+    calls = "from shop._slot import Slot\n\ndef test_close():\n    Slot().close()\n"
+    # its tests use the method; the file named after the module uses it nowhere
+    shop.write("tests/test_engine.py", calls)
+    shop.write("tests/test_slot.py", "def test_fire():\n    pass\n")
+    shop.write("tests/deep/test_slot.py", "def test_fire():\n    pass\n")
+    shop.commit("slots")
+    lines = [
+        line for line in brief(shop, "Slot.close fires twice").splitlines() if "run: p" in line
+    ]
+    assert lines == [
+        "- tests/test_slot.py  | named after what is shown; run: pytest tests/test_slot.py",
+        "- tests/test_engine.py  | 1 test for Slot.close; run: pytest tests/test_engine.py",
+    ]
+    rule = "{name: slots, deny: {paths: ['tests/test_slot.py', 'tests/deep/**'], actors: [agent]}}"
+    shop.write(".kl/policy.yaml", f"version: 1\nrules:\n  - {rule}\n")
+    assert "test_slot" not in brief(shop, "Slot.close fires twice", KL_AGENT="codex")
