@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from io import FileIO
+from itertools import compress, count
 from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -191,30 +192,39 @@ class StoredValues:
         self._behind: dict[int, Behind] = {}
 
     @cached_property
-    def _masks(self) -> dict[int, int]:
-        """Reader → all that was executed for its values, directly and for the values of that."""
+    def _cycles(self) -> tuple[dict[int, int], list[int]]:
+        """Reader → the place of its cycle, the readers that lead to each other; and for each
+        cycle all that was executed for its values, directly and for the values of that, as bits.
+        """
         from kl_hooks.graph.algorithms import components  # only a verdict asks for it
 
         readers = {
             reader: [index for index in executed if index in self._values]
             for reader, executed in self._values.items()
         }
-        masks: dict[int, int] = {}
+        cycle_of: dict[int, int] = {}
+        masks: list[int] = []
         for members in components([*readers], readers):
-            mask = 0
-            for reader in members:
-                for index in self._values[reader]:
-                    mask |= 1 << index
-                for inner in readers[reader]:
-                    mask |= masks.get(inner, 0)
-            masks.update(dict.fromkeys(members, mask))
-        return masks
+            inner_cycles = {
+                cycle_of[inner]
+                for reader in members
+                for inner in readers[reader]
+                if inner in cycle_of
+            }
+            mask = mask_of(index for reader in members for index in self._values[reader])
+            for cycle in inner_cycles:
+                mask |= masks[cycle]
+            cycle_of.update(dict.fromkeys(members, len(masks)))
+            masks.append(mask)
+        return cycle_of, masks
 
     def behind(self, executed: Iterable[int]) -> Behind:
         """What computed the values that this code gets."""
+        cycle_of, masks = self._cycles
         mask = 0
-        for reader in self._values.keys() & set(executed):
-            mask |= self._masks[reader]
+        # thousands of readers lead to each other: the cycles that they are in are few
+        for cycle in {cycle_of[index] for index in executed if index in cycle_of}:
+            mask |= masks[cycle]
         if mask not in self._behind:
             symbols = frozenset(bits(mask))
             files = frozenset(self._paths[index] for index in symbols)
@@ -293,22 +303,22 @@ class Executed:
         """
         return frozenset(bits(self.dependency_mask(nodeid)))
 
-    def behind(self, nodeid: str) -> Behind:
-        """What may have computed the values that a test got. KeyError as above."""
-        return self._stored_values.behind(self.tests.indexes(nodeid))
+    def behind(self, executed: Iterable[int]) -> Behind:
+        """What may have computed the values that a test got. `executed`: its symbols, as indexes."""
+        return self._stored_values.behind(executed)
 
     def needed(self, nodeid: str) -> list[int]:
         """What a test executed, and what may have computed the values that it got: sorted. KeyError
         as above.
         """
-        return sorted(self.behind(nodeid).symbols.union(self.tests.indexes(nodeid)))
+        own = self.tests.indexes(nodeid)
+        return sorted(self.behind(own).symbols.union(own))
 
     def dependency_mask(self, nodeid: str) -> int:
         """The same as a bit mask over `symbols`."""
-        own, behind = self.tests.indexes(nodeid), self.behind(nodeid)
-        mask = behind.mask
-        for index in own:
-            mask |= 1 << index
+        own = self.tests.indexes(nodeid)
+        behind = self.behind(own)
+        mask = behind.mask | mask_of(own)
         for path in behind.files.union(self._path_of[index] for index in own):
             mask |= self._import_mask(path)
         return mask | self._start_mask(test_path(nodeid))
@@ -317,8 +327,9 @@ class Executed:
         """The files that `dependencies` comes from: every file reachable by imports from those that
         the test needs.
         """
-        own = {self._path_of[index] for index in self.tests.indexes(nodeid)}
-        starts = self.behind(nodeid).files.union(own, self._starts(test_path(nodeid)))
+        executed = self.tests.indexes(nodeid)
+        own = {self._path_of[index] for index in executed}
+        starts = self.behind(executed).files.union(own, self._starts(test_path(nodeid)))
         if starts not in self._closures:
             self._closures[starts] = frozenset().union(*map(self._reachable, starts))
         return self._closures[starts]
@@ -362,11 +373,11 @@ class Executed:
 
     def _import_mask(self, path: str) -> int:
         if ("mask", path) not in self._cache:
-            mask = 0
-            for reached in self._reachable(path):
-                for index in self.modules.get(reached, ()):
-                    mask |= 1 << index
-            self._cache["mask", path] = mask
+            self._cache["mask", path] = mask_of(
+                index
+                for reached in self._reachable(path)
+                for index in self.modules.get(reached, ())
+            )
         return int(self._cache["mask", path])
 
     def _reachable(self, path: str) -> frozenset[str]:
@@ -390,16 +401,30 @@ def test_path(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
+def mask_of(places: Iterable[int]) -> int:
+    """The number in which the bits at these places are set."""
+    mask = 0
+    for place in places:
+        mask |= 1 << place
+    return mask
+
+
 def bits(mask: int) -> Iterator[int]:
     """The places of the bits that are set, from the lowest."""
-    # from the text of the number: shifting a number of thousands of bits copies it each time
-    for place, digit in enumerate(reversed(f"{mask:b}")):
-        if digit == "1":
-            yield place
+    return compress(count(), _digits(mask))
 
 
 def _chosen(symbols: Sequence[int], mask: int) -> list[int]:
-    return [symbols[place] for place in bits(mask)]
+    return list(compress(symbols, _digits(mask)))
+
+
+_AS_DIGITS: Final = bytes.maketrans(b"01", b"\0\1")
+
+
+def _digits(mask: int) -> bytes:
+    """The digits of a number in base 2, the lowest first: 0 or 1 each."""
+    # by its text: shifting a number of thousands of bits copies it each time
+    return f"{mask:b}".encode("ascii")[::-1].translate(_AS_DIGITS)
 
 
 # the file

@@ -167,8 +167,8 @@ class Comparison:
         return self._import_times[path]
 
     def changed_assignments(self, path: str) -> dict[int, tuple[str, frozenset[str]]]:
-        """Index of the body of a module or class that differs in plain assignments alone → the class
-        (empty: the module), and their names. `path`: a file that both contents have.
+        """Index of the body of a module or class that differs in plain assignments alone → the
+        class (empty: the module), and their names. `path`: a file that both contents have.
         """
         old, new = (bodies(self.difference.text(path, side) or b"") for side in (0, 1))
         before = self.changes[path].old
@@ -350,8 +350,8 @@ class Comparison:
         )
 
     def module_asked(self, path: str) -> list[tuple[Touch, ...]]:
-        """The conditions under each of which a test may have got something of a module without naming
-        it: by a list of all, or a name made at run time.
+        """The conditions under each of which a test may have got something of a module without
+        naming it: by a list of all, or a name made at run time.
         """
         asked = self.touch(WORDS["computed"], lambda _, uses: uses.asks_by_computed_names)
         passed = self._passed(self._star_importers(path)) if asked else Touch()
@@ -540,7 +540,7 @@ class Comparison:
         path, tests = test_path(nodeid), self.executed.tests
         recorded = path in tests.files and nodeid in tests.files[path].masks
         own = frozenset(tests.indexes(nodeid) if recorded else ())
-        behind = self.executed.behind(nodeid) if recorded else NOTHING_BEHIND
+        behind = self.executed.behind(own) if recorded else NOTHING_BEHIND
         starts = {self.symbols.paths[index] for index in own} | {path, *conftests_above(path)}
         all_reads = self.executed.reads
         reads = all_reads.tests.get(nodeid, frozenset()) if all_reads else frozenset[Read]()

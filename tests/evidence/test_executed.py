@@ -13,6 +13,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
+import networkx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,8 +22,11 @@ from kl_hooks.evidence import executed as subject
 from kl_hooks.evidence.executed import (
     Executed,
     Execution,
+    StoredValues,
+    bits,
     executed_of_run,
     forget_runs,
+    mask_of,
     read_executed,
     runs_with_symbols,
     write_executed,
@@ -408,3 +412,34 @@ def test_only_recorders_in_the_process_of_the_tests_know_what_was_opened() -> No
     assert of("sys.monitoring") and of("sys.setprofile")
     # a recorder of a later version, which nobody here knows
     assert not of("coverage") and not of("sys.remote_exec")
+
+
+@given(st.frozensets(st.integers(0, 900)))
+def test_a_mask_has_the_bits_of_its_places(places: frozenset[int]) -> None:
+    mask = mask_of(places)
+    assert mask == sum(1 << place for place in places)
+    assert list(bits(mask)) == sorted(places)
+
+
+_PLACES = st.integers(0, 11)
+
+
+@given(
+    values=st.dictionaries(_PLACES, st.frozensets(_PLACES, max_size=4)),
+    executed=st.frozensets(_PLACES),
+)
+def test_behind_a_test_is_what_values_lead_to_as_networkx_sees_it(
+    values: dict[int, frozenset[int]], executed: frozenset[int]
+) -> None:
+    """A reader gets what was executed for its values, and what the readers in it got."""
+    links = networkx.DiGraph(
+        (reader, index) for reader, indexes in values.items() for index in indexes
+    )
+    expected = set[int]()
+    for reader in executed & values.keys() & set(links):
+        # a reader that its own values lead back to was executed for them, too
+        expected |= {index for _, index in networkx.edge_bfs(links, reader)}
+    behind = StoredValues(values, tuple(f"{place}.py" for place in range(12))).behind(executed)
+    assert behind.symbols == expected
+    assert behind.mask == mask_of(expected)
+    assert behind.files == {f"{index}.py" for index in expected}
