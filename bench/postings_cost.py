@@ -3,9 +3,9 @@
 python -m bench.postings_cost [--repository django|large] [--rounds 5] [--edits 20]
 
 The same terms of the same files in three layouts, in turn: our segments
-(`kl_hooks/index/postings.py`), a row for each term and file, and a row for each term. Each is built,
-brought up to date after edits of single files, and asked for the postings of five terms. Every
-answer is compared: the layouts must agree on which documents of which files hold a term.
+(`kl_hooks/index/postings.py`), a row for each term and file, and a row for each term. Each is
+built, brought up to date after edits of single files, and asked for the postings of five terms.
+Every answer is compared: the layouts must agree on which documents of which files hold a term.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """Compares the resolver with 300 references that a person read: `python -m bench.resolver_quality`.
 
-The table is `tests/code/samples/resolver.csv`; `bench.resolver_draw` shows how its rows were drawn. The column `truth`
-holds the Id that the reference means, however a reader of the package's text comes to know it (annotations,
+The table is `tests/code/samples/resolver.csv`; `bench.resolver_draw` shows how its rows were drawn.
+The column `truth` holds the Id that the reference means, however a reader of the package's text
+comes to know it (annotations,
 `isinstance`, elements of an annotated list too), or one of
     external     something outside of the package, an attribute of such a value among it
     no symbol    an attribute that the package sets but never declares: the graph has no node for it
     unknowable   nothing in the package states what it is: an argument without annotation, a caller's function
-Prints, for each kind of reference and for all, precision (correct links of all links given), recall (correct links of
-all references that mean an Id) and what was reported to be unresolved; then every wrong link, and every reference lost.
+Prints, for each kind of reference and for all, precision (correct links of all links given), recall
+(correct links of all references that mean an Id) and what was reported to be unresolved; then every
+wrong link, and every reference lost.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Compares the TypeScript scanner and the linker with the TypeScript compiler: `python -m
 bench.typescript_quality [--differences N] [PACKAGE@VERSION …]`.
 
-The packages come from npm with their sources (`npm pack`), the compiler too. Printed are precision and
-recall of symbols, the share of imports that mean the same file, and precision and recall of uses of
-imported names. Needs node and npm; nothing of a package is run.
+The packages come from npm with their sources (`npm pack`), the compiler too. Printed are precision
+and recall of symbols, the share of imports that mean the same file, and precision and recall of
+uses of imported names. Needs node and npm; nothing of a package is run.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""How long short commands wait for each other: 64 at once that each write into one store, against as
-many bare processes that import the same modules and write one row of SQLite; the sides in turn.
+"""How long short commands wait for each other: 64 at once that each write into one store, against
+as many bare processes that import the same modules and write one row of SQLite; the sides in turn.
 
 python -m bench.writers_cost [--writers 64] [--rounds 3]
 """

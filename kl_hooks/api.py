@@ -465,8 +465,8 @@ class Knowledge:
         call: Callable[[Workspace, Access], T],
         failed: Callable[[str], T],
     ) -> T:
-        """Return of what is read what the policy shows to the agent that this was opened for; a person
-        is shown everything, as by commands.
+        """Return of what is read what the policy shows to the agent that this was opened for; a
+        person is shown everything, as by commands.
         """
 
         def read(ws: Workspace) -> T:

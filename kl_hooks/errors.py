@@ -20,7 +20,9 @@ class KlError(Exception):
     """What a program can go on with: a command prints it as JSON where that was asked for."""
 
     result: object | None = None
-    """What an operation has found all the same: a command prints it in the format that was asked for."""
+    """What an operation has found all the same: a command prints it in the format that was asked
+    for.
+    """
 
     notes: tuple[str, ...] = ()
     """What could not be read before it failed: a command prints these first."""

@@ -150,7 +150,9 @@ class Workspace:
     make_plugins: Callable[[], pluggy.PluginManager]
     failing_sources: FailingSources = field(default_factory=FailingSources)
     missing_plugins: tuple[UsageProblem, ...] = ()
-    """Of the plugins that the user named, those that are not installed or can't be imported, and why."""
+    """Of the plugins that the user named, those that are not installed or can't be imported, and
+    why.
+    """
 
     @property
     def plugins(self) -> pluggy.PluginManager:

@@ -1,4 +1,5 @@
-"""Records which installed distributions a run loaded, and what the interpreter executed at its start.
+"""Records which installed distributions a run loaded, and what the interpreter executed at its
+start.
 
 A module belongs to a distribution by the list of files in the metadata (`RECORD`), not by its name.
 The lists of 300 distributions are megabytes, so what was found in them is stored beside the other

@@ -53,8 +53,8 @@ NAMED = 3
 
 
 def environment_of(config: pytest.Config, root: Path) -> dict[str, Any]:
-    """`{"pid", "facts", "pytest", "plugins", "local_plugins", "locks", "way", "rootdir"}`, each where
-    there is any.
+    """`{"pid", "facts", "pytest", "plugins", "local_plugins", "locks", "way", "rootdir"}`, each
+    where there is any.
 
     `plugins` maps an installed distribution to its version, `local_plugins` a conftest or plugin
     file below `root` to 16 digits of its digest, `locks` a lock file to the same; `way` is how the

@@ -286,7 +286,8 @@ class _Comparison:
         if content.path_of(real) in content.files:
             self.in_place += 1
             return True
-        # by its loader: what is compiled from other sources is built, bytecode is what was left over
+        # by its loader: what is compiled from other sources is built, bytecode is what was left
+        # over
         path = content.path_of(real)
         if path and not real.startswith(self._nested) and _is_bytecode(module, real):
             self.rows["sourceless"].append((module.name, path))

@@ -51,8 +51,8 @@ _BRANCH: Final = _opcodes("JUMP", "IF")
 
 
 def may_store(code: CodeType) -> bool:
-    """Whether a function may store something and branch on it: most have none of the operations, and
-    a search in bytes is cheap.
+    """Whether a function may store something and branch on it: most have none of the operations,
+    and a search in bytes is cheap.
     """
     if code.co_flags & (_FUNCTION | _SUSPENDING) != _FUNCTION:
         return False
@@ -132,7 +132,8 @@ class Decision(NamedTuple):
     arguments: tuple[str, ...]
     """The arguments that it stores in; empty where it stores elsewhere, too."""
     computed: frozenset[str] = frozenset()
-    """The globals and attributes in which it stores what it computes, not what it is called with."""
+    """The globals and attributes in which it stores what it computes, not what it is called with.
+    """
     variables: frozenset[str] = frozenset()
     """The variables of outer functions in which it does."""
 

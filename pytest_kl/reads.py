@@ -6,10 +6,10 @@ patterns name what a listing was for. `os.path.exists`, `Path.stat` and their li
 the tracer reports their starts, and calls of `os.stat` and `os.access`. An event counts for the
 nearest caller that acts for itself: code of the repository, or a package that is no tool. Reads of
 the import system, of warnings and logged tracebacks (which show source), of pytest's collection, of
-coverage and of kl don't count. These are recognized by their code objects, and by the files of modules that
-are loaded. A module that is not found has no event: the last finder of `sys.meta_path` is asked for
-it, which finds nothing. So it is for all distributions (`importlib.metadata`, "Extending the search
-algorithm"); metadata of one is a file that is opened.
+coverage and of kl don't count. These are recognized by their code objects, and by the files of
+modules that are loaded. A module that is not found has no event: the last finder of `sys.meta_path`
+is asked for it, which finds nothing. So it is for all distributions (`importlib.metadata`,
+"Extending the search algorithm"); metadata of one is a file that is opened.
 
 Nothing is imported but the standard library: the processes that tests start load this file by its
 path. Tests replace what they like, so everything that is needed is bound before the first of them.
@@ -403,8 +403,8 @@ class Reads:
             self.ask(frame.f_locals.get(code.co_varnames[0]), self._files[code], caller)
 
     def _ask_for_variable(self, asked: Mapping[str, Any], frame: FrameType | None) -> None:
-        """Code of the repository asks for a variable that is as it was at the start. Those of Python
-        and of libraries differ from terminal to terminal.
+        """Code of the repository asks for a variable that is as it was at the start. Those of
+        Python and of libraries differ from terminal to terminal.
         """
         name, is_ours = asked.get("key"), asked.get("self") is self._environ
         if not is_ours or not isinstance(name, str):

@@ -441,8 +441,8 @@ class States:
             compared[number] = holders
 
     def _resized(self) -> list[Holder]:
-        """Of the classes that are not compared those that have more members, or fewer: most programs
-        have many classes, and change none.
+        """Of the classes that are not compared those that have more members, or fewer: most
+        programs have many classes, and change none.
         """
         if self._quiet is None:
             self._quiet = [holder for holder in {*self._holders.values()} if holder.is_quiet()]

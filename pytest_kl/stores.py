@@ -1,5 +1,5 @@
-"""Which functions store something that outlives the call, and branch on reading it: a data flow over
-the bytecode of one function.
+"""Which functions store something that outlives the call, and branch on reading it: a data flow
+over the bytecode of one function.
 
 What a function has at hand is a *place*: a path from a global, an argument or a variable of an
 outer function, over attributes, items and results of calls. Objects that the call makes have no
@@ -36,8 +36,8 @@ _MOST_OPERATIONS: Final = 6000
 """What is larger counts as storing, if it can at all."""
 _ITEM, RESULT, ANY, _GLOBALS = "[]", "()", "*", "globals()"
 ENTRY_POINTS: Final = {"__get__": 1, "__getattr__": 0, "__missing__": 0}
-"""Methods that the interpreter calls where it finds no value (data model) → the argument in which it
-looks. It branches on reading, so the function need not.
+"""Methods that the interpreter calls where it finds no value (data model) → the argument in which
+it looks. It branches on reading, so the function need not.
 """
 
 

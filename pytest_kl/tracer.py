@@ -216,8 +216,8 @@ class Memoizing:
         self.reads |= pending.reads
 
     def commit(self, test: Context, lives: list[Any] | None) -> None:
-        """Objects of earlier tests are used in another one: what was stored in them counts. None: it
-        is not known in which.
+        """Objects of earlier tests are used in another one: what was stored in them counts. None:
+        it is not known in which.
         """
         waiting = []
         for pending in self.pending:
@@ -319,7 +319,8 @@ class Tracer:
         self.asking: set[int] = set()
         """Identities of the code that looks for files (`pytest_kl.reads`)."""
         self._outside: set[tuple[str, str]] = set()
-        """(file, first part of a module that it imported while tests ran or modules were loaded)."""
+        """(file, first part of a module that it imported while tests ran or modules were loaded).
+        """
         self._children: tuple[float, ...] = ()
         self._has_started_processes = False
         self._running: frozenset[int] = frozenset()
@@ -1062,7 +1063,9 @@ class Tracer:
         return sorted((user, module) for user, module in paths if user and module)
 
     def _plain_left(self) -> dict[str, list[tuple[str, str]]]:
-        """Test → (file, name) of what it left changed; no file of what is outside of the repository."""
+        """Test → (file, name) of what it left changed; no file of what is outside of the
+        repository.
+        """
         left_by_test: dict[str, list[tuple[str, str]]] = {}
         for name, context in self._tests.items():
             origins = (holder.origin() for holder in context.left)

@@ -21,8 +21,8 @@ def with_client(
     *args: str,
     seconds: float = 60,
 ) -> str:
-    """Start `kl mcp` as a client does, do `work` with it in at most so many seconds, and return what
-    the server printed on stderr.
+    """Start `kl mcp` as a client does, do `work` with it in at most so many seconds, and return
+    what the server printed on stderr.
     """
     environ = {**os.environ, "PYTHONPATH": str(HERE)}
     server = StdioServerParameters(

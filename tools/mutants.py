@@ -6,8 +6,9 @@
 survivors with reasons. For each target pytest collects the tests once; each mutant then runs in a
 fork of that process, where the changed code is put in the place of the imported one. No file is
 written below the checkout, and of the environment only `ENVIRONMENT` is there, so that the answer
-does not depend on the shell. Exit status: 0; 1 where a target is below its percentage, or a survivor
-is not listed, or a listed one is killed or lost; 2 where the tests fail without any change.
+does not depend on the shell. Exit status: 0; 1 where a target is below its percentage, or a
+survivor is not listed, or a listed one is killed or lost; 2 where the tests fail without any
+change.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ committed, then the edit is. *Wrong* is a `kl verify` with exit 0, before or aft
 that ends otherwise. testmon is measured where `KL_BENCH_PEERS` has it (see `bench.peers`).
 `--kinds DIR` reads kinds of your own, in the same format (`bench/edits/kinds.py`), instead of ours.
 
-With `--results FILE` results are written as soon as their kind is done, and what the file has for the same code of kl
-is passed over: the command can be stopped and called again. It ends with 1 where a verdict is wrong
-or a harmless edit loses its verdict.
+With `--results FILE` results are written as soon as their kind is done, and what the file has for
+the same code of kl is passed over: the command can be stopped and called again. It ends with 1
+where a verdict is wrong or a harmless edit loses its verdict.
 """
 
 from __future__ import annotations

@@ -282,8 +282,8 @@ class Processes:
         return self.run(self.python, "-m", "pytest", *args, environ=environ)
 
     def kl(self, *args: str, environ: Mapping[str, str]) -> Ran:
-        """Call kl in this process: our own interpreter, without the project's path of modules: pipx and pre-commit
-        run it from elsewhere, too.
+        """Call kl in this process: our own interpreter, without the project's path of modules: pipx
+        and pre-commit run it from elsewhere, too.
         """
         own = {name: value for name, value in environ.items() if name != "PYTHONPATH"}
         done = run_in_process(args, self.root, self.variables(own))

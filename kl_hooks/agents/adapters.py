@@ -56,8 +56,8 @@ ASKING: Final = f"{SETTING}-asking"
 package.
 """
 PYTHON: Final = "kl.python"
-"""In git's configuration of the clone: the interpreter that entries run kl with which others get with
-the repository. A file in the repository can't set it.
+"""In git's configuration of the clone: the interpreter that entries run kl with which others get
+with the repository. A file in the repository can't set it.
 """
 FOLDER: Final = "agents"
 """In the state directory."""

@@ -587,9 +587,10 @@ def loosened_rules(
 ) -> tuple[Problem, ...]:
     """How the rules `after` allow more than those `before`, each with its place in the new rules.
 
-    `manifest`: that of `after`, read; None where there is none. `violations`: today's violations under
-    it, accepted ones too. `content`: what is judged, to find files that a move took out of every
-    layer. UsageProblem where the rules before can't be read: nothing can be compared with them.
+    `manifest`: that of `after`, read; None where there is none. `violations`: today's violations
+    under it, accepted ones too. `content`: what is judged, to find files that a move took out of
+    every layer. UsageProblem where the rules before can't be read: nothing can be compared with
+    them.
     """
     if before.manifest is None or before.same(after):
         return ()

@@ -167,8 +167,8 @@ def check_unmatched(
     had one.
 
     `unmatched`: what `unmatched_paths` found. `revisions`: (text for messages, revision) to compare
-    with, before the history. `accepted_layers`: layer → how many imports of it the baseline accepts;
-    asked only for a layer without files.
+    with, before the history. `accepted_layers`: layer → how many imports of it the baseline
+    accepts; asked only for a layer without files.
     """
     earlier = EarlierContents(content, revisions)
     errors, warnings = list[Problem](), list[Problem]()

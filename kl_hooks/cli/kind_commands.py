@@ -82,8 +82,8 @@ def _new(kind: Kind) -> click.Command:
 
 
 def name_options(command: click.Command, *, has_editor: bool = False) -> click.Command:
-    """Let each problem about a missing field name the option of the command that sets it; return the
-    command. `has_editor`: it has `--edit` too.
+    """Let each problem about a missing field name the option of the command that sets it; return
+    the command. `has_editor`: it has `--edit` too.
     """
     call = command.callback
 

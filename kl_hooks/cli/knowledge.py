@@ -83,7 +83,9 @@ _PLACES = dict.fromkeys(_COMMANDS, "knowledge") | {"registry": "registry"}
 
 
 _FORMER = ("search", "status")
-"""`kl search` finds what the one does; `kl status` and `kl knowledge stats` have what the other does."""
+"""`kl search` finds what the one does; `kl status` and `kl knowledge stats` have what the other
+does.
+"""
 
 
 @click.group(

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 _SHOWN_PROBLEMS: Final = "broken kinds are shown"
 REPORT_FORMATS: Final = ("sarif", "github", "gitlab", "junit")
-"""Formats of findings: each is a module of `kl_hooks.model.report_formats`, imported when asked for."""
+"""Formats of findings: each is a module of `kl_hooks.model.report_formats`, imported when asked
+for.
+"""
 T = TypeVar("T")
 PROGRESS_DELAY = 1.0
 """Seconds before `progress` shows anything: a shorter command should not flicker."""
@@ -116,7 +118,9 @@ def command_access() -> Access:
 
 
 def allowed(result: T) -> T:
-    """Return what of a typed result whoever runs this may be shown, as `perform` does for operations."""
+    """Return what of a typed result whoever runs this may be shown, as `perform` does for
+    operations.
+    """
     access = command_access()
     if access.shows_all:
         return result

@@ -140,8 +140,8 @@ def _print_document(
 def request_of(
     request: Callable[..., Any], values: dict[str, Any], fields: Iterable[RequestField] = ()
 ) -> Any:
-    """Take the fields of a request out of what click read, and make it of them. `fields`: where they
-    are not those of its type.
+    """Take the fields of a request out of what click read, and make it of them. `fields`: where
+    they are not those of its type.
     """
     every = fields or fields_of(request)
     return request(**{field.name: _value(field, values.pop(field.name)) for field in every})

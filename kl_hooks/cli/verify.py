@@ -27,8 +27,8 @@ _SHOWN: Final = 20
 
 
 def _with_pushed(request: VerifyRequest) -> VerifyRequest:
-    """The request at pre-push: pre-commit names the commit that is pushed, which need not be checked
-    out.
+    """The request at pre-push: pre-commit names the commit that is pushed, which need not be
+    checked out.
     """
     if request.rev or request.staged or request.changed:
         return request

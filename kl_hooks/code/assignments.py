@@ -52,8 +52,8 @@ class Body:
 
 @lru_cache(maxsize=512)  # asked for each of the recorded runs
 def bodies(content: bytes) -> Mapping[str, Body]:
-    """`C` → the body of a class at the top or in one, empty for that of the module. Empty for source
-    that can't be read.
+    """`C` → the body of a class at the top or in one, empty for that of the module. Empty for
+    source that can't be read.
     """
     try:
         tree = parse_tree(content)
@@ -168,7 +168,9 @@ def is_immutable(node: ast.expr) -> bool:
 
 
 def _names_used_by_import(tree: ast.Module) -> Counter[str]:
-    """Identifiers in all that importing a file evaluates, annotations and texts included → how often."""
+    """Identifiers in all that importing a file evaluates, annotations and texts included → how
+    often.
+    """
     used: Counter[str] = Counter()
     waiting: list[ast.AST] = [*tree.body]
     while waiting:

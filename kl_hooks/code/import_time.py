@@ -2,9 +2,10 @@
 
 The header of a function or class is its decorators, the defaults of its arguments, its annotations,
 its bases and keywords (The Python Language Reference, 8.7, 8.8). A header that differs is a changed
-import. A *new* definition is quiet where evaluating its header can't fail and leaves nothing behind:
-every name in it is a builtin or bound before it, and its decorators and bases are known to register
-nothing. Names are resolved through the imports of the file; what doesn't resolve is not quiet.
+import. A *new* definition is quiet where evaluating its header can't fail and leaves nothing
+behind: every name in it is a builtin or bound before it, and its decorators and bases are known to
+register nothing. Names are resolved through the imports of the file; what doesn't resolve is not
+quiet.
 
 Pure: one file's bytes in, facts out. Nothing is imported or executed; the file is compiled.
 """

@@ -1,10 +1,11 @@
-"""The languages of source files: the ends of their files' names, who reads them, how their modules are
-named, and how many files no scanner reads.
+"""The languages of source files: the ends of their files' names, who reads them, how their modules
+are named, and how many files no scanner reads.
 
 A language is data here: `SCANNED` names its scanner and its module system, which are imported only
 where one of its files is read. It takes part where the packages that it needs are installed (the
-extra `languages`; Python needs none). A question about the graph may find nothing because no scanner
-reads the file: such files are counted by language, so that no answer looks complete that is not.
+extra `languages`; Python needs none). A question about the graph may find nothing because no
+scanner reads the file: such files are counted by language, so that no answer looks complete that is
+not.
 """
 
 from __future__ import annotations
@@ -173,8 +174,8 @@ def _are_installed(packages: tuple[str, ...]) -> bool:
 
 
 def _later(place: str) -> Callable[..., Mapping[str, Any]]:
-    """The function that `module:function` means, imported when it is first called: most commands read
-    no file of most languages.
+    """The function that `module:function` means, imported when it is first called: most commands
+    read no file of most languages.
     """
 
     def read(*arguments: Any) -> Mapping[str, Any]:

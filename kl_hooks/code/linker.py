@@ -438,8 +438,8 @@ class Resolver:
     def _exported(
         self, module: str, name: str, deep: int, visited: set[tuple[str, str]]
     ) -> Value | None:
-        """A name of such a module as other files see it: exported under that name, or by a file whose
-        exports it hands on.
+        """A name of such a module as other files see it: exported under that name, or by a file
+        whose exports it hands on.
         """
         if (module, name) in visited or deep > _DEEP:
             return None
@@ -939,9 +939,9 @@ def relink(
     """Writes the links of `changed` files, and again those of others that they concern; returns how
     many others.
 
-    `changed`: path → facts under its module; `before`: path → module and outline as they were, of what
-    changed or was removed; `targets`: the modules of all files; `alone`: there are no other files.
-    The tables `files`, `symbols` and `said` are as they are to be. In one transaction.
+    `changed`: path → facts under its module; `before`: path → module and outline as they were, of
+    what changed or was removed; `targets`: the modules of all files; `alone`: there are no other
+    files. The tables `files`, `symbols` and `said` are as they are to be. In one transaction.
     """
     now = {path: (targets.module_of(path), facts["outline"]) for path, facts in changed.items()}
     linker = Linker(

@@ -1,10 +1,10 @@
-"""The interface of module systems: which file an import means, in a language that names its modules by
-their paths.
+"""The interface of module systems: which file an import means, in a language that names its modules
+by their paths.
 
-Python's modules have dotted names of their own: `kl_hooks.code.modules` decides them, and the linker
-asks it itself. Every other language answers through `ModuleSystem`. It looks at the repository through
-a `FileView` only, so that whatever an answer depends on is recorded, and an edit links again exactly
-the files whose answers it may change (ADR-0026).
+Python's modules have dotted names of their own: `kl_hooks.code.modules` decides them, and the
+linker asks it itself. Every other language answers through `ModuleSystem`. It looks at the
+repository through a `FileView` only, so that whatever an answer depends on is recorded, and an edit
+links again exactly the files whose answers it may change (ADR-0026).
 """
 
 from __future__ import annotations

@@ -336,7 +336,8 @@ def update(
     """Makes the graph hold `entries`, of all files: how many contents were read and files removed,
     and all errors.
 
-    `pending`: what differs; `facts`: what is remembered of it. None where nothing had to be written.
+    `pending`: what differs; `facts`: what is remembered of it. None where nothing had to be
+    written.
     """
     fresh = scan_missing(pending.now, pending.changed, facts, read, scanners, watch)
     all_facts: MutableMapping[Key, Facts] = ChainMap(
@@ -578,7 +579,8 @@ def decide_stored_names(
     """Path → module of all files, from what all of them import; what decided it is stored. Inside
     one transaction.
 
-    `markers`: paths of the files that mark projects. `facts_at_hand`: facts that need not be read again.
+    `markers`: paths of the files that mark projects. `facts_at_hand`: facts that need not be read
+    again.
     """
     facts_at_hand = facts_at_hand or {}
     loaded = file_facts.load(

@@ -237,8 +237,8 @@ def load_settings(
 
     `git`: the `kl.` part of git's configuration, without that prefix. `cache_dir`: where compiled
     forms may rest. Raises Problems with everything that is wrong in these files, UsageProblem for
-    one that is no file. `lenient`: what is wrong in the repository's own file is in `unread`, and the
-    file gives no setting.
+    one that is no file. `lenient`: what is wrong in the repository's own file is in `unread`, and
+    the file gives no setting.
     """
     problems: list[Problem] = []
     ignored: list[Problem] = []

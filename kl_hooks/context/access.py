@@ -36,7 +36,8 @@ def find_policy(ws: Workspace, actor: str = "") -> Policy | None:
     """Return the policy of the working tree for an actor, as `load_policy`; None where there is no
     such file.
 
-    Every answer to an agent asks for it. EnvironmentProblem where a plugin is missing that may redact.
+    Every answer to an agent asks for it. EnvironmentProblem where a plugin is missing that may
+    redact.
     """
     require_plugins(ws)
     try:
@@ -133,15 +134,16 @@ class Access:
 
     def text(self, text: str) -> str:
         """Return a text of an answer without the words of what is hidden, and without the names of
-        files that are denied, and of the tests and symbols in them. Of kl's own words none is hidden.
+        files that are denied, and of the tests and symbols in them. Of kl's own words none is
+        hidden.
         """
         if isinstance(text, OwnText) or self._hidden is None:
             return text
         return self._hidden.names.text(self._hidden.veil.text(text))
 
     def denies_name(self, name: str) -> bool:
-        """Return whether the ID of a test or a symbol names a file that is denied, also one that the
-        graph does not have.
+        """Return whether the ID of a test or a symbol names a file that is denied, also one that
+        the graph does not have.
         """
         return self._hidden is not None and self._hidden.names.text(name) != name
 
@@ -188,7 +190,9 @@ class Access:
         return shown
 
     def without_denied(self, records: Sequence[Record]) -> list[Record]:
-        """Return the records that are not denied, redacted ones as they are: those that are counted."""
+        """Return the records that are not denied, redacted ones as they are: those that are
+        counted.
+        """
         if self._policy is None:
             return list(records)
         return [record for record in records if self._decide_record(record)[0] != "deny"]

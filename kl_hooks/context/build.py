@@ -272,8 +272,8 @@ def _search(
 
 
 def combine(answers: Sequence[tuple[str, int, Gathered]]) -> Gathered:
-    """Return the answers to several searches as one. `answers`: (name of the search, percent that it
-    counts, answer).
+    """Return the answers to several searches as one. `answers`: (name of the search, percent that
+    it counts, answer).
 
     Lists are fused with each other as those of several retrievers are; every candidate states which
     search found it. Rankings of code become one: the sum of their scores, each divided by the best
@@ -346,7 +346,9 @@ def _severity(state: str) -> tuple[bool, bool]:
 
 
 def _weighed(gathered: Gathered, source_weights: Mapping[str, int]) -> Gathered:
-    """Return what was gathered; candidates state where the settings change the weight of their list."""
+    """Return what was gathered; candidates state where the settings change the weight of their
+    list.
+    """
     lists = {
         name: tuple(
             one._replace(reasons=(*one.reasons, f"{name} weighs {source_weights[name]} % here"))

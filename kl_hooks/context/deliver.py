@@ -305,7 +305,8 @@ def make_request(task: str, style: str, trace: str, options: Mapping[str, Any]) 
 def deliver(
     ws: Workspace, request: Request, excluded: Collection[str] = (), actor: str = "", turn: int = 0
 ) -> Delivered:
-    """Build, cache and record the package of a request, without what was `excluded` before. Raises as
+    """Build, cache and record the package of a request, without what was `excluded` before. Raises
+    as
     `build`.
 
     An equal request on equal content gets the package that was made before. `actor`: whom the

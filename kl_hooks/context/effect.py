@@ -2,8 +2,8 @@
 named, the agent then read, edited or ran.
 
 Only what is later counts, by the times of the transcript: a file that was read before a package
-named it is no effect of the package. The measure is per file: an item is used where a file that it is
-about was read, edited or named in a command, and a record also where its ID was in a later call.
+named it is no effect of the package. The measure is per file: an item is used where a file that it
+is about was read, edited or named in a command, and a record also where its ID was in a later call.
 What follows from it changes no package: a person commits the weights that are proposed
 (`source_weights`).
 """
@@ -80,8 +80,8 @@ def session_effect(
     calls: Sequence[_TimedCall],
     files_before: Collection[str] | None = None,
 ) -> dict[str, Any]:
-    """Return the counts of one session. Pure. `files_before`: those that a package could name; None:
-    unknown.
+    """Return the counts of one session. Pure. `files_before`: those that a package could name;
+    None: unknown.
     """
     sections: dict[str, Counter[str]] = defaultdict(Counter)
     sources: dict[str, Counter[str]] = defaultdict(Counter)
@@ -131,8 +131,8 @@ def _item_counts(identifier: str, paths: Sequence[str], later: _TimedCall) -> di
 def _tool_counts(
     queries: Sequence[Mapping[str, Any]], calls: Sequence[_TimedCall]
 ) -> dict[str, dict[str, int]]:
-    """Return operation → how often it was asked, found nothing, how many files its answers named, and
-    how many of these were used later.
+    """Return operation → how often it was asked, found nothing, how many files its answers named,
+    and how many of these were used later.
     """
     tools: dict[str, Counter[str]] = defaultdict(Counter)
     for query in queries:
@@ -208,7 +208,9 @@ def _given(
 
 
 def _is_of(ws: Workspace, event: Mapping[str, Any], session: str, agent: str | None) -> bool:
-    """Whether an event is of a session. `agent`: whose events without a session are; None: none are."""
+    """Whether an event is of a session. `agent`: whose events without a session are; None: none
+    are.
+    """
     if event.get("worktree") != ws.state.graph.stem:
         return False
     if event.get("session"):

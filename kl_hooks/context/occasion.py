@@ -39,23 +39,23 @@ if TYPE_CHECKING:
 _ORDERS: Final = """
     add again all answer apply approve ask back begin better break bring broken bug bugs build call
     change changes check clean clear close code commit commits continue copy create debug delete
-    deploy describe detail details diff different difference do doc docs document documentation done
-    draft edit end example examples execute explain fail failing feature file files find finish first
-    fix folder folders format function functions generate get give go good help hint idea implement
-    improve info information install issue issues join keep know last later learn less let lint
-    list little load long look main make maybe meaning merge message method mind more move need new
-    next note okay once one open order other overview package page part patch plan please point
-    possible problem program project pull push put python question quick read readme reason refactor
-    release remove rename repo repository rest result results return revert review rewrite right run
-    running save second see send set setup share show simple simplify small solution some sort
-    start started state step steps still stop story suggest suggestion suite summarize summary switch
-    take talk task test tested testing tests text think third time title today todo
-    tool tools translate try turn understand undo unit update use user using view wait
+    deploy describe detail details diff different difference do doc docs document documentation
+    done draft edit end example examples execute explain fail failing feature file files find
+    finish first fix folder folders format function functions generate get give go good help hint
+    idea implement improve info information install issue issues join keep know last later learn
+    less let lint list little load long look main make maybe meaning merge message method mind more
+    move need new next note okay once one open order other overview package page part patch plan
+    please point possible problem program project pull push put python question quick read readme
+    reason refactor release remove rename repo repository rest result results return revert review
+    rewrite right run running save second see send set setup share show simple simplify small
+    solution some sort start started state step steps still stop story suggest suggestion suite
+    summarize summary switch take talk task test tested testing tests text think third time title
+    today todo tool tools translate try turn understand undo unit update use user using view wait
     want warning warnings whole word words work working works world write writing wrong yes
 """
 _ORDER_WORDS: Final = frozenset(_ORDERS.split())
-"""Words of orders to an agent, and of every repository. They select nothing; what is found by others
-may hold them. Relevance alone rests on this list: no verdict does.
+"""Words of orders to an agent, and of every repository. They select nothing; what is found by
+others may hold them. Relevance alone rests on this list: no verdict does.
 """
 _ORDER_TERMS: Final = frozenset(text_terms(" ".join(sorted(_ORDER_WORDS))))
 _NAMING: Final = frozenset((Field.NAME, Field.OWNER, Field.PATH, Field.SIGNATURE))

@@ -43,8 +43,8 @@ SEARCH: Final = "search"
 QUERY: Final = "query"
 """The event of a query of an agent (`operations.query_log`)."""
 EFFECT: Final = "session_effect"
-"""The event of what a session did with what it was given (`context.effect`); of several of one session
-the newest counts.
+"""The event of what a session did with what it was given (`context.effect`); of several of one
+session the newest counts.
 """
 _NAME: Final = "package log"
 _QUERY: Final = 200

@@ -2,7 +2,8 @@
 hides are taken out of it, wherever they are.
 
 What decides is not where in an answer a text is, nor what its key is called: the texts of each
-hidden record, claim, page and document are known, and no interface prints them. An interface that asks
+hidden record, claim, page and document are known, and no interface prints them. An interface that
+asks
 `kl_hooks.context.access.Access` for what it shows has nothing left to take out; this holds for one
 that forgot. One word alone (a tag, a number) is no text: only `Access` withholds it.
 """
@@ -51,7 +52,9 @@ class _Hidden(NamedTuple):
 
 
 _UNWRITTEN: Final = ("date", "choice", "number", "flag")
-"""Types of fields that hold no text: every answer has days, and what was made that day is no secret."""
+"""Types of fields that hold no text: every answer has days, and what was made that day is no
+secret.
+"""
 
 
 def _texts_of(ws: Workspace, record: Record) -> tuple[str, ...]:
@@ -197,8 +200,8 @@ def _own_name(item: _Hidden) -> str:
 class HiddenNames:
     """The names of hidden files in sentences: a reason of the gate names tests, files and symbols.
 
-    A name is what the rules decide on: a path by itself, a dotted name by the file of its module. What
-    a rule only redacts keeps its name, so only what is denied is looked for.
+    A name is what the rules decide on: a path by itself, a dotted name by the file of its module.
+    What a rule only redacts keeps its name, so only what is denied is looked for.
     """
 
     def __init__(self, rule_of: Callable[[str], str], modules: Mapping[str, str]) -> None:

@@ -490,8 +490,8 @@ def _block_end(lines: Sequence[str], begin: int, markdown: bool) -> tuple[int, b
 
 
 def _part_end(lines: Sequence[str], begin: int, markdown: bool) -> tuple[int, bool]:
-    """The line after a paragraph, code block or table that begins at `begin`, and whether it must not
-    be cut.
+    """The line after a paragraph, code block or table that begins at `begin`, and whether it must
+    not be cut.
     """
     if markdown and (fence := _FENCE.match(lines[begin].lstrip())):
         return _end_of_fence(lines, begin, fence[1]), True

@@ -72,8 +72,8 @@ def document_text(ws: Workspace, page: Page) -> PageText:
 def add_linking_documents(
     ws: Workspace, page: Page, lines_of_pages: Sequence[PageLine], may: Visibility | None = None
 ) -> list[PageLine]:
-    """Return `lines_of_pages`, and the lines with a link to a page that the graph does not have: of a
-    README, of what was added.
+    """Return `lines_of_pages`, and the lines with a link to a page that the graph does not have: of
+    a README, of what was added.
 
     Where the page itself is no page of the graph, also [[links]] of pages, which lead nowhere
     there.
@@ -111,8 +111,8 @@ def add_linking_documents(
 def add_naming_documents(
     ws: Workspace, page: Page, lines_of_pages: Sequence[PageLine], may: Visibility | None = None
 ) -> list[PageLine]:
-    """Return `lines_of_pages`, and of each document that names the title or ID of a page, and has no link to
-    it, the line.
+    """Return `lines_of_pages`, and of each document that names the title or ID of a page, and has
+    no link to it, the line.
     """
     mention = mention_of(page)
     if mention is None:

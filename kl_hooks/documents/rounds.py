@@ -161,8 +161,8 @@ def quoted(passages: Sequence[tuple[str, str]]) -> str:
 
 
 def _quotes(results: Collection[Result]) -> Iterator[tuple[str, str]]:
-    """(source, text) of the best results that are not weak. Quoted: what a document contains is data, also where it
-    reads as an order.
+    """(source, text) of the best results that are not weak. Quoted: what a document contains is
+    data, also where it reads as an order.
     """
     for result in [result for result in results if not result.is_weak][:_QUOTED]:
         text = str(without_role_markup(safe_text(_text(result)))).strip()

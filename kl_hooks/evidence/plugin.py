@@ -153,7 +153,8 @@ CREATE TABLE package_recall (
     PRIMARY KEY (sha, package)
 );
 """
-# here and below, not in `context` and `proof`: every command that opens the database would run one file more
+# here and below, not in `context` and `proof`: every command that opens the database would run one
+# file more
 _RECALL_SCHEMA: Final = Schema(owner="recall", database="kl", steps=(_RECALL,))
 
 _AUDIT: Final = """

@@ -48,11 +48,12 @@ class Commit(NamedTuple):
 
 
 def commits_since(repo: Repository, known_commits: Sequence[str], limit: int) -> list[Commit]:
-    """The commits that HEAD has and none of `known_commits` has, newest first, at most `limit`. One git
-    process.
+    """The commits that HEAD has and none of `known_commits` has, newest first, at most `limit`. One
+    git process.
 
-    Of a longer history the newest are given. IDs in `known_commits` that git does not have (any more) are
-    ignored. An empty list where there is no commit yet. GitFailed where the history is damaged.
+    Of a longer history the newest are given. IDs in `known_commits` that git does not have (any
+    more) are ignored. An empty list where there is no commit yet. GitFailed where the history is
+    damaged.
     """
     cut = _boundary(repo)
     mark = secrets.token_hex(

@@ -80,7 +80,9 @@ class FileListing(NamedTuple):
     """As staged: files that git was asked not to compare (`update-index --assume-unchanged`,
     `--skip-worktree`), and submodules, of which it compares no more than the commit."""
     listing: str = ""
-    """Git's answer: `<tag> <mode> <blob> <stage>\t<path>` of what is tracked, `? <path>` else; `\\0` around each."""
+    """Git's answer: `<tag> <mode> <blob> <stage>\t<path>` of what is tracked, `? <path>` else;
+    `\\0` around each.
+    """
 
     def paths(self, suffixes: Sequence[str]) -> Iterator[str]:
         """Paths with these endings, tracked or untracked; of each repository inside this one its

@@ -135,20 +135,21 @@ def _stemmer() -> Callable[[str], str]:
 
 
 _STOP_TEXT: Final = """
-    a about above after again all also am an and any are as at be because been before being below between both but
-    by can cannot could did do does doing don down during each few for from further had has have having he her here
-    hers him his how i if in into is isn it its itself just let made make makes making may me might more most must
-    my no nor not now of off on once only or other our out over own same shall she should so some such than that the
-    their them then there these they this those through to too under until up us very was we were what when where
-    which while who whom why will with would you your yours"""
+    a about above after again all also am an and any are as at be because been before being below
+    between both but by can cannot could did do does doing don down during each few for from
+    further had has have having he her here hers him his how i if in into is isn it its itself just
+    let made make makes making may me might more most must my no nor not now of off on once only or
+    other our out over own same shall she should so some such than that the their them then there
+    these they this those through to too under until up us very was we were what when where which
+    while who whom why will with would you your yours"""
 _STOP_WORDS: Final = frozenset(_STOP_TEXT.split())
 _CHANGE_TEXT: Final = """
-    add added adding adds allow allowed allows avoid avoids bug bugs change changed changes changing clean cleanup
-    correct correctly deprecate deprecated drop dropped enable ensure ensures fix fixed fixes fixing handle handles
-    handling implement implemented improve improved improves introduce issue minor move moved moves
-    new pr refactor refactored release remove removed removes removing rename renamed replace replaced revert set
-    simplify support supported supports switch tweak update updated updates updating use used uses using work
-    works"""
+    add added adding adds allow allowed allows avoid avoids bug bugs change changed changes
+    changing clean cleanup correct correctly deprecate deprecated drop dropped enable ensure
+    ensures fix fixed fixes fixing handle handles handling implement implemented improve improved
+    improves introduce issue minor move moved moves new pr refactor refactored release remove
+    removed removes removing rename renamed replace replaced revert set simplify support supported
+    supports switch tweak update updated updates updating use used uses using work works"""
 _CHANGE_WORDS: Final = frozenset(_CHANGE_TEXT.split())
 """Verbs of change: nearly every task has one."""
 _SUBJECT: Final = 2.0

@@ -406,8 +406,8 @@ def extract(call: Call, root: str = "") -> Found | None:
 
 
 def role_of(tool: str) -> str:
-    """Return `reading`, `writing` or `shell`; empty for a tool that leaves no finding. Case and `_`, `-`
-    do not matter.
+    """Return `reading`, `writing` or `shell`; empty for a tool that leaves no finding. Case and
+    `_`, `-` do not matter.
     """
     name = re.sub(r"[^a-z]", "", tool.lower())
     roles = (("reading", _READING_TOOLS), ("writing", _WRITING_TOOLS), ("shell", _SHELLS))

@@ -252,8 +252,8 @@ COUNT_FIELDS: Final = (
         "counted", "map", "Clone by clone, how many of its Events that number holds.", internal=True
     ),
 )
-"""Of a kind whose occurrences are counted: the count as of the last time the file was written, which
-travels with it; see `records.events`.
+"""Of a kind whose occurrences are counted: the count as of the last time the file was written,
+which travels with it; see `records.events`.
 """
 VERIFICATION: Final = Field(
     "standing",

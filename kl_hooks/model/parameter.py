@@ -1,5 +1,5 @@
-"""Parameters: what an interface (a command, a tool, a route, the Python API) has to know about a field of
-a request, stated once, beside the field.
+"""Parameters: what an interface (a command, a tool, a route, the Python API) has to know about a
+field of a request, stated once, beside the field.
 
 A request is a NamedTuple: a class of it is made in a tenth of the time of a frozen dataclass, and
 every command pays for those that it imports (ADR-0070). A field that people and programs may set is
@@ -56,7 +56,9 @@ class Parameter(NamedTuple):
     is_default_shown: bool = False
     """Whether help prints the default of the field."""
     argument: str = ""
-    """Its name in the usage line of a command, where it is no option; `NAME...` takes several words."""
+    """Its name in the usage line of a command, where it is no option; `NAME...` takes several
+    words.
+    """
     aliases: tuple[str, ...] = ()
     """Former names, which are read and shown nowhere."""
     is_clamped: bool = False

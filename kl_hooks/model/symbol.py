@@ -60,8 +60,8 @@ class NodeText(str):
 
 
 class TestName(str):
-    """The name of a test as pytest reports it (`tests/test_a.py::test_b[1]`): its type states that it
-    names what a policy may hide.
+    """The name of a test as pytest reports it (`tests/test_a.py::test_b[1]`): its type states that
+    it names what a policy may hide.
     """
 
     __slots__ = ()
@@ -91,8 +91,8 @@ def make_id(prefix: str, name: str) -> str:
 
 
 def path_of(node: str) -> str:
-    """Return the path of the file that a node of the graph is, or is in, by its ID; empty where that
-    does not show it.
+    """Return the path of the file that a node of the graph is, or is in, by its ID; empty where
+    that does not show it.
     """
     prefix, name = split_id(node)
     if prefix == "test":

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 # Bidirectional characters change the order in which a person reads (CVE-2021-42574), invisible ones
 # hide text.
-# An emoji may be followed by one variation selector and joined to the next emoji (Unicode TR51, ED-9a
-# and ED-16): there they are part of what a person sees. A second selector shows nothing, and hides a byte.
+# An emoji may be followed by one variation selector and joined to the next emoji (Unicode TR51,
+# ED-9a and ED-16): there they are part of what a person sees. A second selector shows nothing, and
+# hides a byte.
 _EMOJI: Final = (
     "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 )
@@ -27,7 +28,9 @@ CHARACTERS_OF_A_TOKEN: Final = 4
 
 
 class OwnText(str):
-    """Words of kl, or of what describes a kind: they quote no record, so no policy hides any of them."""
+    """Words of kl, or of what describes a kind: they quote no record, so no policy hides any of
+    them.
+    """
 
 
 def _escape(match: re.Match[str]) -> str:

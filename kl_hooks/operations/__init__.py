@@ -1,3 +1,3 @@
-"""Operations: the questions and actions of kl, each stated once for every interface: commands, tools,
-routes, programs.
+"""Operations: the questions and actions of kl, each stated once for every interface: commands,
+tools, routes, programs.
 """

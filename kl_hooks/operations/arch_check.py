@@ -200,7 +200,9 @@ def _manifest(ws: Workspace, request: CheckRequest) -> str:
 
 
 def _sources(ws: Workspace, request: CheckRequest, span: ChangedRange | None) -> dict[str, str]:
-    """Return what is judged → the commit that it starts from, empty where that is the one before it."""
+    """Return what is judged → the commit that it starts from, empty where that is the one before
+    it.
+    """
     if request.is_pushed:
         from kl_hooks.git.repository import fork_point
 

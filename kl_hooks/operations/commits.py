@@ -1,4 +1,6 @@
-"""The operation that names the context packages made since the last commit, as trailers of a message."""
+"""The operation that names the context packages made since the last commit, as trailers of a
+message.
+"""
 
 from __future__ import annotations
 

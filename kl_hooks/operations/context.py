@@ -1,5 +1,5 @@
-"""Operations of context packages: build one, show and explain one, what binds all work, what a policy
-decided, how well code is found.
+"""Operations of context packages: build one, show and explain one, what binds all work, what a
+policy decided, how well code is found.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ _MINIMUM_GIT: Final = (2, 31)
 _UNIGNORE: Final = "echo '!/.kl/' >> .gitignore"
 
 _Facts = Iterator[tuple[str, str, str] | tuple[str, str, str, FilePath | None]]
-"""State (`ok`, `remark`, `wrong`), the finding in words, the exact fix (empty: there is none); the file
-of the repository that it is about, if it is about one.
+"""State (`ok`, `remark`, `wrong`), the finding in words, the exact fix (empty: there is none); the
+file of the repository that it is about, if it is about one.
 """
 
 

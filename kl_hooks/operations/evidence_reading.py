@@ -1,5 +1,5 @@
-"""The evidence of a repository, as operations read it: all of it, after an import, with what a person
-should know about that.
+"""The evidence of a repository, as operations read it: all of it, after an import, with what a
+person should know about that.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def evidence_store(ws: Workspace, notes: list[str]) -> Iterator[Database | None]
 
 @contextmanager
 def evidence_with_gaps(ws: Workspace, notes: list[str]) -> Iterator[Snapshot]:
-    """As `all_evidence`, for an answer that is no verdict: what can't be read is among the notes, for
-    a test may have failed there.
+    """As `all_evidence`, for an answer that is no verdict: what can't be read is among the notes,
+    for a test may have failed there.
     """
     with all_evidence(ws, notes) as evidence:
         notes += [f"not in this answer: {gap}" for gap in evidence.gaps]

@@ -816,7 +816,8 @@ def _dependents(ws: Workspace, request: DependentsRequest, access: Access) -> De
     from kl_hooks.code.query.dependents import dependents
 
     with _opened(ws, request.rev, access, records=False) as graph:
-        # lists for people omit those in tests, and the policy may omit some: the first are not enough
+        # lists for people omit those in tests, and the policy may omit some: the first are not
+        # enough
         found = dependents(graph, request.name, request.depth, _ALL)
     unresolved = Listing(found.answer.unresolved, request.limit) if request.unresolved else None
     return DependentList(

@@ -37,8 +37,8 @@ _MOST_DOCUMENTS: Final = 1000
 
 
 def exportable(access: Access, records: Sequence[Record]) -> tuple[list[Record], list[str]]:
-    """Return the records that an export may have, and what it omits: of one of which only a part may
-    be shown, nothing is read back as it was.
+    """Return the records that an export may have, and what it omits: of one of which only a part
+    may be shown, nothing is read back as it was.
     """
     shown = access.shown(records)
     omitted = len(access.without_denied(records)) - len(shown)

@@ -1,4 +1,6 @@
-"""Operations that memories alone have: record what was learned, mine and import it, review it, use it."""
+"""Operations that memories alone have: record what was learned, mine and import it, review it, use
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""An operation: one question or action, with what it is asked, what it answers, and how that is JSON.
+"""An operation: one question or action, with what it is asked, what it answers, and how that is
+JSON.
 
 Interfaces hold no logic: a command, a tool, a route or a program makes the request of an operation,
 `perform` runs it and applies the policy to what it returns, and the interface prints the result.
@@ -39,8 +40,9 @@ class Operation(NamedTuple):
     asks.
     """
     run: Callable[[Workspace, Any, Access], Any]
-    """(workspace, request, access) → the result, of types that `visible` knows. Raises KlError. Where it
-    has `notes`, what could not be read, commands print these on stderr, whatever the format.
+    """(workspace, request, access) → the result, of types that `visible` knows. Raises KlError.
+    Where it has `notes`, what could not be read, commands print these on stderr, whatever the
+    format.
     """
     to_dict: Callable[[Any], dict[str, Any]]
     """The result as JSON, the same for every interface."""
@@ -53,8 +55,9 @@ class Operation(NamedTuple):
     is_tool: bool = True
     """Whether agents have it as a tool."""
     writes: bool = False
-    """Whether a tool of it changes what is stored, so that whoever starts the tools has to allow it. What
-    is only counted of a use is not meant. Commands have the permissions of whoever runs them.
+    """Whether a tool of it changes what is stored, so that whoever starts the tools has to allow
+    it. What is only counted of a use is not meant. Commands have the permissions of whoever runs
+    them.
     """
     progress: str = ""
     """What a person reads while it takes long."""
@@ -78,7 +81,9 @@ class Operation(NamedTuple):
 
     @property
     def is_query(self) -> bool:
-        """Whether it is a question, whose answer may help an agent. Packages have an event of their own."""
+        """Whether it is a question, whose answer may help an agent. Packages have an event of their
+        own.
+        """
         is_asked = self.is_tool or self.name.startswith(_QUERIES)
         return is_asked and not self.writes and self.tool_name != "context"
 
@@ -135,8 +140,8 @@ def _shown(ws: Workspace, operation: Operation, request: Any, access: Access) ->
 
 
 def visible_result(access: Access, result: Any, asked: str = "") -> Any:
-    """Return of a result what may be shown, as `visibility.visible`. `asked`: what it is about, by its
-    first field.
+    """Return of a result what may be shown, as `visibility.visible`. `asked`: what it is about, by
+    its first field.
     """
     if access.shows_all:
         return result

@@ -1,5 +1,5 @@
-"""Operations that one kind has: supersede a decision, count a failure, find the features of a text and
-the gates of a piece of work.
+"""Operations that one kind has: supersede a decision, count a failure, find the features of a text
+and the gates of a piece of work.
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 class Listing(NamedTuple):
-    """A list of which interfaces show the first items. They are counted after the policy was applied."""
+    """A list of which interfaces show the first items. They are counted after the policy was
+    applied.
+    """
 
     items: tuple[Any, ...]
     limit: int
@@ -29,7 +31,9 @@ class Listing(NamedTuple):
 
 
 class Kinds:
-    """The kinds of a repository: they describe the records of a result, and have none of their text."""
+    """The kinds of a repository: they describe the records of a result, and have none of their
+    text.
+    """
 
     def __init__(self, by_name: Mapping[str, Kind]) -> None:
         self.by_name = by_name
@@ -56,8 +60,8 @@ def with_parts(value: Any, parts: dict[Any, Any]) -> Any:
 
 
 def leaves(value: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
-    """Return the values in a result that are leaves, names of mappings among them; what is in a leaf
-    is not looked at.
+    """Return the values in a result that are leaves, names of mappings among them; what is in a
+    leaf is not looked at.
     """
     if is_leaf(value):
         return [value]

@@ -1,7 +1,7 @@
 """The log of queries: what an agent asked kl for, and the files that the answer named.
 
-An event of the package log for each query, of at most 8,000 bytes. It has no text of the answer: what a
-policy hides is in none, and what somebody typed is redacted as all that the log holds.
+An event of the package log for each query, of at most 8,000 bytes. It has no text of the answer:
+what a policy hides is in none, and what somebody typed is redacted as all that the log holds.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _LONGEST_NAME: Final = 100
 def record_query(
     ws: Workspace, name: str, arguments: Mapping[str, Any], answer: Any, access: Access, ms: float
 ) -> None:
-    """Append the event of a query. `name`: of the operation; `arguments`: what was asked, by the names
-    that people use; `answer`: what of it is shown; None: the query failed.
+    """Append the event of a query. `name`: of the operation; `arguments`: what was asked, by the
+    names that people use; `answer`: what of it is shown; None: the query failed.
 
     Nothing where kl stores nothing yet, and where the log can't be written.
     """

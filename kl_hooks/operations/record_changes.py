@@ -1,5 +1,5 @@
-"""Operations that change records of a kind, made from it: make one, change its fields or its status,
-take it away.
+"""Operations that change records of a kind, made from it: make one, change its fields or its
+status, take it away.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The operation that makes records of the project's documents, or of what kl brings; and what is done
-with the seeds of any document.
+"""The operation that makes records of the project's documents, or of what kl brings; and what is
+done with the seeds of any document.
 """
 
 from __future__ import annotations

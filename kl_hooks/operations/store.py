@@ -1,4 +1,6 @@
-"""Operations of the store: which database it is, what is in it, and moving it. Only a person changes any."""
+"""Operations of the store: which database it is, what is in it, and moving it. Only a person
+changes any.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Operations of memory in tiers: store a value, read, find, list and remove values, and close a session.
+"""Operations of memory in tiers: store a value, read, find, list and remove values, and close a
+session.
 
 What is found depends on who asks: a tool is called by an agent, also where nobody named it.
 """

@@ -1,10 +1,12 @@
-"""What of a result may be shown: the policy, applied to values by their type, before any interface has them.
+"""What of a result may be shown: the policy, applied to values by their type, before any interface
+has them.
 
-A result is made of NamedTuples, dataclasses, tuples, mappings, numbers and texts. Of these a symbol, a
-link, a record, a claim, a page, an excerpt and the ID of a node are what a policy can hide. Where one is denied, so is
-what holds it, up to the nearest list, which is then shorter; a file or a sentence that is a reason for
-doubt is `withheld`, for without it an answer would be certain. Texts lose the words of what is hidden.
-A type that is not known here is an error: nothing that was not decided on can be shown.
+A result is made of NamedTuples, dataclasses, tuples, mappings, numbers and texts. Of these a
+symbol, a link, a record, a claim, a page, an excerpt and the ID of a node are what a policy can
+hide. Where one is denied, so is what holds it, up to the nearest list, which is then shorter; a
+file or a sentence that is a reason for doubt is `withheld`, for without it an answer would be
+certain. Texts lose the words of what is hidden. A type that is not known here is an error: nothing
+that was not decided on can be shown.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ _FINDINGS: Final = ("violations", "accepted", "contracts", "warnings", "unassign
 def visible(access: Access, result: Any, asked: str) -> Any:
     """Return a result without what is denied; of what is redacted, its ID, kind and place are left.
 
-    UsageProblem, which names what was asked for, where that is denied. TypeError for a type that is not known.
+    UsageProblem, which names what was asked for, where that is denied. TypeError for a type that is
+    not known.
     """
     shown = _Decision(access, access.effects(_nodes(result))).value(result)
     if shown is not _DENIED:
@@ -271,8 +274,8 @@ class _Decision:
         return state._replace(reason=reason, tests=self.value(tuple(map(TestName, state.tests))))
 
     def verdict(self, verdict: Verdict) -> Verdict:
-        """A check of the layers. What blocks stays a finding, without its name; the rules are a file of
-        their own.
+        """A check of the layers. What blocks stays a finding, without its name; the rules are a
+        file of their own.
         """
         parts: dict[str, Any] = {name: self.value(getattr(verdict, name)) for name in _FINDINGS}
         for name in ("problems", "emptied", "loosened"):
@@ -334,7 +337,9 @@ class _Decision:
         return self._decided(node, path)[0]
 
     def _decided(self, node: str, path: str = "", kind: str = "symbol") -> Effect:
-        """Return the effect on a node and the rule, by its ID where it is stored, else by its place."""
+        """Return the effect on a node and the rule, by its ID where it is stored, else by its
+        place.
+        """
         if node in self._effects:
             return self._effects[node]
         path = path or path_of(node)

@@ -1,5 +1,5 @@
-"""Operations of work: turns and what the next one starts from, objectives and how far they are, what a
-role must do.
+"""Operations of work: turns and what the next one starts from, objectives and how far they are,
+what a role must do.
 """
 
 from __future__ import annotations

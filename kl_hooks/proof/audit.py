@@ -116,8 +116,8 @@ class Disagreement(NamedTuple):
 
     @property
     def state(self) -> str:
-        """`COUNTED`; `FLAKY`: it passed on the same content; `_UNCONFIRMED`: it failed in a run of a
-        few tests alone.
+        """`COUNTED`; `FLAKY`: it passed on the same content; `_UNCONFIRMED`: it failed in a run of
+        a few tests alone.
         """
         if any(outcome.startswith("passed") for outcome in self.again):
             return FLAKY

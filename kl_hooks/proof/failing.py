@@ -91,7 +91,8 @@ package asks several times."""
 def failing_tests(ws: Workspace, snapshot_of_store: Snapshot | None = None) -> list[FailingTest]:
     """Return the tests that fail now, newest failure first; none where kl was never used.
 
-    `snapshot_of_store`: evidence that was read before. EnvironmentProblem where the store can't be read.
+    `snapshot_of_store`: evidence that was read before. EnvironmentProblem where the store can't be
+    read.
     """
     if snapshot_of_store is None:
         if not is_set_up(ws):

@@ -327,8 +327,8 @@ def _not_valid(runs: Iterable[OtherRun]) -> Iterator[str]:
 
 
 def _outdated(own_runs: Iterable[OtherRun], missing: Sequence[Missing]) -> Iterator[str]:
-    """Runs of the very content of which no result is valid any more, and what is otherwise now, unless
-    it is the reason of what is missing: that is of the environment that misses least.
+    """Runs of the very content of which no result is valid any more, and what is otherwise now,
+    unless it is the reason of what is missing: that is of the environment that misses least.
     """
     named = {test.reason for test in missing}
     for run in own_runs:

@@ -42,7 +42,8 @@ class Group(StrEnum):
     """How it is known that a test must run, the surest first."""
 
     KNOWN = "known"
-    """A run recorded it, and what it executed or read changed, or it failed; or its file changed."""
+    """A run recorded it, and what it executed or read changed, or it failed; or its file changed.
+    """
     IMPORTS = "imports"
     """Never recorded; imports lead from its file to what changed."""
     UNCONNECTED = "unconnected"
@@ -190,8 +191,8 @@ def _why(result: Result) -> str:
 
 
 class _SpecificityOf:
-    """The key by which recorded tests are ranked: failures, then those that executed a changed symbol,
-    and of each those that executed least.
+    """The key by which recorded tests are ranked: failures, then those that executed a changed
+    symbol, and of each those that executed least.
     """
 
     def __init__(self, runs: Runs) -> None:

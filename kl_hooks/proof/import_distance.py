@@ -1,4 +1,5 @@
-"""Import distance: how many imports lead from a file to one that changed, by the source as it reads.
+"""Import distance: how many imports lead from a file to one that changed, by the source as it
+reads.
 
 It ranks tests that no run recorded. It proves nothing: a test may start a program, or import by a
 name that is made while it runs.

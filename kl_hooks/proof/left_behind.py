@@ -93,8 +93,8 @@ def _left_in(run: OtherRun) -> Iterator[_Left]:
 def _new_left(
     ordered: Sequence[OtherRun], left_by_run: Sequence[frozenset[_Left]], place: int
 ) -> list[_Left]:
-    """What tests leave changed in runs that are newer than the one at a place, and did not in it, in
-    older ones, or in others of the same content, such as other parts of one suite.
+    """What tests leave changed in runs that are newer than the one at a place, and did not in it,
+    in older ones, or in others of the same content, such as other parts of one suite.
     """
     tree = _tree(ordered[place].original)
     newer = {at for at in range(place) if _tree(ordered[at].original) != tree}

@@ -28,7 +28,8 @@ class Reliance(NamedTuple):
     users: Mapping[str, Sequence[Symbol]]
     """Symbol → the functions of source that use it, in the order of the graph."""
     tests: Mapping[str, Collection[str]]
-    """Symbol → node IDs of tests; those that a run recorded, else those that call it by the source."""
+    """Symbol → node IDs of tests; those that a run recorded, else those that call it by the source.
+    """
     executed: Collection[str]
     """The symbols of which a run recorded what executes them."""
 

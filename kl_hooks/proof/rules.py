@@ -230,8 +230,8 @@ def symbol_of_an_import_changed(comparison: Comparison, change: FileChange) -> I
 
 
 def assignment_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
-    """A plain value in the body of a class (`limit = 3`) is got by who has the class or an object of
-    it, and the public names of a module by who asks for them. Importing the file calls nothing.
+    """A plain value in the body of a class (`limit = 3`) is got by who has the class or an object
+    of it, and the public names of a module by who asks for them. Importing the file calls nothing.
     """
     path, users = change.path, comparison.users(change.path)
     for scope, names in _assigning_bodies(comparison, change).values():
@@ -297,8 +297,8 @@ def _only_stores(comparison: Comparison, path: str, scope: str, names: frozenset
 
 
 def _has_quiet_members(comparison: Comparison, path: str, scope: str) -> bool:
-    """Whether nothing in a class may look at what else it has: a descriptor (`__set_name__`), a call
-    in its body.
+    """Whether nothing in a class may look at what else it has: a descriptor (`__set_name__`), a
+    call in its body.
     """
     headers = comparison.import_times(path)[1].headers
     members = [name for name in headers if name.rpartition(".")[0] == scope]
@@ -308,8 +308,8 @@ def _has_quiet_members(comparison: Comparison, path: str, scope: str) -> bool:
 
 
 def _has_plain_bases(comparison: Comparison, path: str, name: str) -> bool:
-    """Whether the classes above a class, as far as they are no plain builtin ones, are classes of the
-    repository that do nothing where a subclass is defined.
+    """Whether the classes above a class, as far as they are no plain builtin ones, are classes of
+    the repository that do nothing where a subclass is defined.
     """
     waiting, seen_classes = [(path, name)], set[tuple[str, str]]()
     while waiting:

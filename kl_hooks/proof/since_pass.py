@@ -42,7 +42,8 @@ class SincePass(NamedTuple):
     """What earlier runs show of a test that fails now."""
 
     passed: str = ""
-    """The run in which it passed last; empty: it failed like this ever since, or that is unknown."""
+    """The run in which it passed last; empty: it failed like this ever since, or that is unknown.
+    """
     changed: tuple[str, ...] = ()
     """What changed since then: names of symbols that it executed, else a reason in words. Empty
     with `passed`: nothing that it executed or read.

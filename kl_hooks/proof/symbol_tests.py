@@ -345,8 +345,8 @@ def suspects(ws: Workspace, tests: Sequence[str]) -> list[Suspect]:
 def _passing(
     runs: Sequence[tuple[Executed, Mapping[str, str]]], cases_seen: set[str]
 ) -> Counter[str]:
-    """Return how many tests, other than those of `cases_seen`, executed a symbol and passed when they ran
-    last.
+    """Return how many tests, other than those of `cases_seen`, executed a symbol and passed when
+    they ran last.
     """
     counts: Counter[str] = Counter()
     for executed, outcomes in runs:

@@ -196,9 +196,9 @@ def counted_fields(
     """Return the fields `COUNTED` with all Events of this clone, for a file that is being written.
     Under the lock.
 
-    `stated_values`: values of the writer; a count among them is taken as the number up to now. `new`: a
-    file that is being made; its first Event is stored already, and so are those of a file of this
-    ID that was deleted or is on another branch.
+    `stated_values`: values of the writer; a count among them is taken as the number up to now.
+    `new`: a file that is being made; its first Event is stored already, and so are those of a file
+    of this ID that was deleted or is on another branch.
     """
     count = _occurrence_counts(db, kind, [record], new=new)[record.id]
     clone = _clone_id(db)

@@ -110,8 +110,8 @@ class LiveRecords:
 
 
 def quarantines(ws: Workspace, records: Sequence[Record]) -> dict[str, tuple[str, ...]]:
-    """Return the ID of each quarantined record → why, as `quarantine_reasons`; git is asked once for
-    all of them.
+    """Return the ID of each quarantined record → why, as `quarantine_reasons`; git is asked once
+    for all of them.
     """
     reasons = {record.id: _injection_reasons(ws, record) for record in records}
     suspects = [record for record in records if reasons[record.id]]

@@ -51,8 +51,8 @@ def agent_author(ws: Workspace, author: str) -> str:
 
 
 def sign_record(ws: Workspace, values: dict[str, Any]) -> str:
-    """Mark what an agent makes as an agent's; return who it is, for the record's history: empty for a
-    person.
+    """Mark what an agent makes as an agent's; return who it is, for the record's history: empty for
+    a person.
     """
     name = agent(ws.environ)
     _refuse_human_authority(name, values)
@@ -108,8 +108,8 @@ def rule_on_change(
     verb_name: str,
     agent_writer: str,
 ) -> Ruling:
-    """Rule on a change. `verb_name`: `edit` or the name of a verb; `raw`: fields, None for one that is
-    taken out.
+    """Rule on a change. `verb_name`: `edit` or the name of a verb; `raw`: fields, None for one that
+    is taken out.
 
     ForPeople for what an agent may not even propose: a person's verb, a status or an authority
     by a field.

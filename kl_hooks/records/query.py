@@ -283,8 +283,8 @@ def record_to_dict(ws: Workspace, record: Record, *, whole: bool = True) -> dict
 
 
 def record_now(kind: Kind, record: Record, now: str, *, whole: bool = True) -> dict[str, Any]:
-    """Return `kl.record/1`. `now`: the moment, by which it may be expired. Without `whole`, a row of
-    a list: what lists show, and what identifies it.
+    """Return `kl.record/1`. `now`: the moment, by which it may be expired. Without `whole`, a row
+    of a list: what lists show, and what identifies it.
     """
     fields = kind.by_name
     values = {

@@ -771,8 +771,8 @@ _UNREAD: Final = "(quarantined: no person has read it)"
 
 
 def proposals_for_reader(ws: Workspace, record: str = "") -> list[Proposal]:
-    """Return the changes that wait for a person: all, or those of one record. Of one that reads like
-    an instruction an agent gets no text; a person, who decides, gets all.
+    """Return the changes that wait for a person: all, or those of one record. Of one that reads
+    like an instruction an agent gets no text; a person, who decides, gets all.
     """
     from kl_hooks.model.actors import agent
 

@@ -1,7 +1,7 @@
 """Why the system refused a call in a folder, and what a folder can't do, tried for real.
 
-An error alone does not name its cause: "No space left on device" is also the answer where every byte
-is free and no inode is. So the file system is asked what it has left.
+An error alone does not name its cause: "No space left on device" is also the answer where every
+byte is free and no inode is. So the file system is asked what it has left.
 """
 
 from __future__ import annotations

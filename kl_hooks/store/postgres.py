@@ -614,8 +614,8 @@ _CLEAR: Final = ("disable", "allow")
 
 
 def _tls_options(url: str) -> dict[str, str]:
-    """Options that the connection needs besides those of the address. UsageProblem where the address
-    sends a password to another machine in the clear, or to another one than it names.
+    """Options that the connection needs besides those of the address. UsageProblem where the
+    address sends a password to another machine in the clear, or to another one than it names.
     """
     from psycopg.conninfo import conninfo_to_dict
 

@@ -89,8 +89,8 @@ class RedisValues:
     """
 
     def __init__(self, url: str, name: str, environ: Mapping[str, str], local: DiskValues) -> None:
-        """UsageProblem for a URL with a password, of another scheme, or that sends the password in the
-        clear; EnvironmentProblem without the library.
+        """UsageProblem for a URL with a password, of another scheme, or that sends the password in
+        the clear; EnvironmentProblem without the library.
         """
         self.note = ""
         self._prefix, self._local = f"kl:{name}:", local
@@ -103,7 +103,8 @@ class RedisValues:
             )
             raise UsageProblem(reason, place="kl.redis", hint=hint)
         password = environ.get("KL_REDIS_PASSWORD") or None
-        # git's configuration may come with an archive or a shared folder; the password is the user's
+        # git's configuration may come with an archive or a shared folder; the password is the
+        # user's
         if password and parts.scheme == "redis" and not is_this_machine(parts.hostname or ""):
             reason = "redis:// sends the password to another machine in the clear."
             hint = "Use TLS: rediss://host:6379/0"

@@ -202,7 +202,9 @@ def _refuse_constant(word: str) -> Any:
 
 
 def split_path(path: str) -> list[str]:
-    """Return the keys of a dotted path: `a.b` is b in a, `a\\.b` is one key. UsageProblem for an empty key."""
+    """Return the keys of a dotted path: `a.b` is b in a, `a\\.b` is one key. UsageProblem for an
+    empty key.
+    """
     parts, current, escaped = list[str](), "", False
     for sign in path:
         if not escaped and sign == "\\":

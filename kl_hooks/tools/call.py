@@ -78,8 +78,8 @@ def bounded(result: Any, most: int = MOST_CHARACTERS) -> Any:
 
 
 def _shorten(result: dict[str, Any], most: int) -> dict[str, Any]:
-    """The longest list gives way first, then the longest text; each keeps an equal share at least, so
-    that of two long lists the first one is not empty.
+    """The longest list gives way first, then the longest text; each keeps an equal share at least,
+    so that of two long lists the first one is not empty.
     """
     share = most // (len(result) + 2)
     made, left, mark = dict(result), dict[str, int](), "omitted"

@@ -241,8 +241,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _header(self, name: str, default: str = "") -> str:
-        """Return the value of a header that something is decided by. _Refused where it is there twice:
-        a proxy may have decided by the other one.
+        """Return the value of a header that something is decided by. _Refused where it is there
+        twice: a proxy may have decided by the other one.
         """
         values = self.headers.get_all(name, [default])
         if len(values) > 1:

@@ -44,8 +44,8 @@ class _Script(NamedTuple):
 
 
 def import_notes(line: str, folder: str, top: str) -> Iterator[tuple[str, str]]:
-    """Yield (package, note) of each package of the repository at `top` that a script of this command
-    line imports from elsewhere.
+    """Yield (package, note) of each package of the repository at `top` that a script of this
+    command line imports from elsewhere.
 
     `folder`: where the line was run. Only where that is certain: nothing where the line changes the
     environment first, and none of the package's code is run to find out.

@@ -1,4 +1,5 @@
-"""Tools that follow from a kind: search, read, list, create, update, its changes of status, and its own.
+"""Tools that follow from a kind: search, read, list, create, update, its changes of status, and its
+own.
 
 What is created here is an agent's, in the first status of its kind: nobody accepts or approves
 here.

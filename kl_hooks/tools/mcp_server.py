@@ -328,8 +328,8 @@ def _make_server(
 def serve(
     open_repository: Callable[[], Workspace], wanted: Sequence[str], *, allow_write: bool
 ) -> None:
-    """Serve one client on stdin and stdout until it closes them. Raises as `_make_server`, before it
-    reads anything.
+    """Serve one client on stdin and stdout until it closes them. Raises as `_make_server`, before
+    it reads anything.
     """
     server = _make_server(open_repository, wanted, allow_write=allow_write)
 

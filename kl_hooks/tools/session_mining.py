@@ -1,4 +1,5 @@
-"""Mining a session: what the transcript of an agent leaves as candidates of memories and as findings.
+"""Mining a session: what the transcript of an agent leaves as candidates of memories and as
+findings.
 
 It is read in the process of the hook that the end of the session calls. Of an agent that announces
 no end it is read whenever the agent stops; findings begin where those of the last time ended.

@@ -30,7 +30,8 @@ WORKFLOW = form("ci/github-workflow.yml")
 FORK = {"head": {"repo": {"full_name": "stranger/shop"}}}
 """The part of a payload that shows that the commits are from somebody else's repository."""
 RECORDED = sys.version_info >= (3, 12)
-"""Whether what tests execute is recorded; else no changed symbol is assessed, and that is stated."""
+"""Whether what tests execute is recorded; else no changed symbol is assessed, and that is stated.
+"""
 NOT_RECORDED = "no run with executed symbols was recorded"
 
 

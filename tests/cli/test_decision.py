@@ -674,7 +674,9 @@ def shown_finding(repo: Checkout, identifier: str) -> dict[str, Any]:
 
 @pytest.fixture
 def merged(repo: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
-    """A merge of two decisions with one ID, of which the own one has a proposed change since before."""
+    """A merge of two decisions with one ID, of which the own one has a proposed change since
+    before.
+    """
     repo.commit()
     repo.git("clone", "-q", str(repo.root), str(tmp_path / "other"))
     other = Checkout(tmp_path / "other")

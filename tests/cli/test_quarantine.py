@@ -1,5 +1,5 @@
-"""A quarantined memory in every interface: no tool and no command shows its text unasked, and whoever asks
-for it by its ID sees what it is.
+"""A quarantined memory in every interface: no tool and no command shows its text unasked, and
+whoever asks for it by its ID sees what it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The bytes that a checkout writes are asked of git: by the attributes of the content, not of the disk."""
+"""The bytes that a checkout writes are asked of git: by the attributes of the content, not of the
+disk.
+"""
 
 from __future__ import annotations
 

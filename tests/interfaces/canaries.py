@@ -50,7 +50,8 @@ class Canaries:
     ids: dict[str, str] = field(default_factory=dict)
     """Kind → the ID of its hidden record; `claim`, `page` and `package` too."""
     open_ids: dict[str, str] = field(default_factory=dict)
-    """Kind → the ID of a record that an agent may read, and change where it may make one; `claim`, `run`,
+    """Kind → the ID of a record that an agent may read, and change where it may make one; `claim`,
+    `run`,
     `snapshot` and `old skill` too.
     """
     places: dict[str, str] = field(default_factory=dict)
@@ -66,7 +67,8 @@ class Canaries:
         return word
 
     def leaks(self, text: str, asked: Sequence[str] = ()) -> set[str]:
-        """Return the fields of hidden records and files that a text shows, but for words that were asked for.
+        """Return the fields of hidden records and files that a text shows, but for words that were
+        asked for.
 
         Canaries are looked for where a text has been wrapped, escaped or written in capitals too.
         """

@@ -1,7 +1,7 @@
 """Every interface of kl, and how the test calls it.
 
-The commands, tools, routes and hooks are read from what kl itself dispatches by; an interface that needs
-an argument which nothing here knows is a failure: who adds one states how it is called.
+The commands, tools, routes and hooks are read from what kl itself dispatches by; an interface that
+needs an argument which nothing here knows is a failure: who adds one states how it is called.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ class Call(NamedTuple):
     input: str = ""
 
     def outcome(self, exit_code: int, problem: KlError | None, hidden: Iterable[str]) -> str:
-        """Return how the call ended: `ran`, `denied`, `refused`, or what is wrong with it. `hidden`:
-        names of what the policy hides, which may be as unknown as what is not there.
+        """Return how the call ended: `ran`, `denied`, `refused`, or what is wrong with it.
+        `hidden`: names of what the policy hides, which may be as unknown as what is not there.
         """
         if exit_code == CLEAN or (exit_code == FINDINGS and self.interface in FINDING):
             return "ran"
@@ -566,9 +566,9 @@ def tools(ws: Workspace, canaries: Canaries) -> Iterator[tuple[str, dict[str, An
 
 
 def api_calls(canaries: Canaries) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield the name and the arguments of each call of `kl_hooks.api.Knowledge`, reading ones twice:
-    what was written in between must repeat nothing that is hidden. AssertionError for a method that
-    is unknown here.
+    """Yield the name and the arguments of each call of `kl_hooks.api.Knowledge`, reading ones
+    twice: what was written in between must repeat nothing that is hidden. AssertionError for a
+    method that is unknown here.
     """
     ids = canaries.ids
     known: dict[str, list[tuple[Any, ...]]] = {

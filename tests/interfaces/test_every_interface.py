@@ -1,5 +1,5 @@
-"""What the policy hides is shown to an agent through no interface: commands, tools, routes, resources,
-hooks and exports, each of which is enumerated.
+"""What the policy hides is shown to an agent through no interface: commands, tools, routes,
+resources, hooks and exports, each of which is enumerated.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _PLANTED: dict[Path, Canaries] = {}
 
 @pytest.fixture
 def hidden(tmp_path: Path, home: Path, database: str) -> Canaries:
-    """A repository whose knowledge is hidden by the policy, and what an agent may write into: planted
-    once, and copied for each test where its store is a file of it.
+    """A repository whose knowledge is hidden by the policy, and what an agent may write into:
+    planted once, and copied for each test where its store is a file of it.
     """
     if database == "postgresql":
         return planted(tmp_path)
@@ -97,8 +97,8 @@ def problems(monkeypatch: pytest.MonkeyPatch) -> list[KlError]:
 def shown_by_commands(
     canaries: Canaries, environ: Mapping[str, str], problems: list[KlError]
 ) -> dict[str, set[str]]:
-    """Call every command; return interface → fields that it showed. AssertionError for a command that
-    did not run: what fails early shows nothing.
+    """Call every command; return interface → fields that it showed. AssertionError for a command
+    that did not run: what fails early shows nothing.
     """
     leaks, files = defaultdict[str, set[str]](set), set[str]()
     outcomes = defaultdict[str, set[str]](set)
@@ -184,7 +184,8 @@ async def answered(answer: Awaitable[BaseModel]) -> str:
 
 def shown_by_mcp(canaries: Canaries, names: Container[str] = ()) -> dict[str, set[str]]:
     """Start `kl mcp`, call each tool (or those of these names) and read each resource of it; return
-    what showed something. AssertionError for a tool that did not run: what fails early shows nothing.
+    what showed something. AssertionError for a tool that did not run: what fails early shows
+    nothing.
     """
     leaks, ran = defaultdict[str, set[str]](set), set[str]()
     ws = open_workspace(canaries.repo.root)

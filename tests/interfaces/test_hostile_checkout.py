@@ -1,4 +1,5 @@
-"""A checkout that somebody else made, archive and `.git` included, runs no code of his in any command.
+"""A checkout that somebody else made, archive and `.git` included, runs no code of his in any
+command.
 
 `git` itself would run what its configuration names, and Python what lies beside a script.
 """
@@ -84,7 +85,9 @@ def called(repo: Checkout, call: Call, mark: Path) -> str:
 
 
 def tried(tmp_path: Path, mark: Path, names: frozenset[str]) -> tuple[int, list[str]]:
-    """Call these commands (none: all) once in a hostile checkout; return how many, and what is wrong."""
+    """Call these commands (none: all) once in a hostile checkout; return how many, and what is
+    wrong.
+    """
     canaries = plant(checkout(tmp_path / "repo"))
     first_calls = dict[str, Call]()
     for call in calls(canaries):

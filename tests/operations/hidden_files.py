@@ -1,5 +1,5 @@
-"""A repository whose policy hides files with tests that failed and passed, code that they execute and
-imports that break a layer's rule.
+"""A repository whose policy hides files with tests that failed and passed, code that they execute
+and imports that break a layer's rule.
 
 Each text in them is a word that is nowhere else; whatever prints one has shown what is hidden.
 """

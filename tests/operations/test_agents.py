@@ -1,4 +1,6 @@
-"""`kl agents` under a policy: of a file of settings or instructions that is hidden an agent sees no text."""
+"""`kl agents` under a policy: of a file of settings or instructions that is hidden an agent sees no
+text.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A file that the policy hides from an agent is no input of its commands: what they read there would be
-printed, or stored under no rule.
+"""A file that the policy hides from an agent is no input of its commands: what they read there
+would be printed, or stored under no rule.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ _SIGNED: Final = frozenset(
 
 @pytest.fixture
 def planned(repo: Checkout) -> Checkout:
-    """A repository with files that commands read, in a folder that may be hidden and in an open one."""
+    """A repository with files that commands read, in a folder that may be hidden and in an open
+    one.
+    """
     assert repo.kl("init", "--yes").returncode == 0
     for name, text in _FILES.items():
         repo.write(f"plans/{name}", text)

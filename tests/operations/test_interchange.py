@@ -1,5 +1,5 @@
-"""Files that are read and written for an agent: of what the policy hides nothing gets into the store,
-into an export or into a proposal.
+"""Files that are read and written for an agent: of what the policy hides nothing gets into the
+store, into an export or into a proposal.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Records of every kind under a policy: what is hidden is neither shown nor counted; commands and tools
-answer the same.
+"""Records of every kind under a policy: what is hidden is neither shown nor counted; commands and
+tools answer the same.
 """
 
 from __future__ import annotations

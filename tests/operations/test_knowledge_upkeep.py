@@ -1,5 +1,5 @@
-"""Checks, counts and proposals of records under a policy: what is hidden is neither quoted nor counted,
-and a mistake in it stays a mistake.
+"""Checks, counts and proposals of records under a policy: what is hidden is neither quoted nor
+counted, and a mistake in it stays a mistake.
 """
 
 from __future__ import annotations

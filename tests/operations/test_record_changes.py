@@ -1,4 +1,6 @@
-"""Operations that write records: one answer for commands and tools, and nothing that is hidden in it."""
+"""Operations that write records: one answer for commands and tools, and nothing that is hidden in
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Operations of records: one answer for commands and tools, a list without what is hidden, no text of what
-is quarantined for an agent.
+"""Operations of records: one answer for commands and tools, a list without what is hidden, no text
+of what is quarantined for an agent.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Seeding under a policy: an agent makes no records of a document that it may not read, for these would
-have the text under no rule.
+"""Seeding under a policy: an agent makes no records of a document that it may not read, for these
+would have the text under no rule.
 """
 
 from __future__ import annotations

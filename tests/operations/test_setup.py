@@ -1,4 +1,6 @@
-"""Setting up, and an interview, under a policy: an agent is shown nothing of what is hidden from it."""
+"""Setting up, and an interview, under a policy: an agent is shown nothing of what is hidden from
+it.
+"""
 
 from __future__ import annotations
 

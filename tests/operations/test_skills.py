@@ -1,5 +1,5 @@
-"""Skills under a policy: of a skill that is hidden no agent gets the instructions, by any way to them, and
-none begins to use it.
+"""Skills under a policy: of a skill that is hidden no agent gets the instructions, by any way to
+them, and none begins to use it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Tasks under a policy: one that is hidden is in no plan of an agent, waits for nothing and can't be fulfilled."""
+"""Tasks under a policy: one that is hidden is in no plan of an agent, waits for nothing and can't
+be fulfilled.
+"""
 
 from __future__ import annotations
 

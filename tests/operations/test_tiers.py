@@ -1,5 +1,5 @@
-"""Memory in tiers under a policy: a memory that is recalled by its ID is a record, whose text the policy
-decides on; what an agent stored itself stays its own.
+"""Memory in tiers under a policy: a memory that is recalled by its ID is a record, whose text the
+policy decides on; what an agent stored itself stays its own.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The policy on typed results: what is denied is in no list, nothing that holds it is shown, and of what
-is redacted its ID, kind and place are left.
+"""The policy on typed results: what is denied is in no list, nothing that holds it is shown, and of
+what is redacted its ID, kind and place are left.
 """
 
 from __future__ import annotations

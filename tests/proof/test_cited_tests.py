@@ -1,4 +1,5 @@
-"""Claims that cite tests, in a repository in which pytest runs: what revives one, and what does not.
+"""Claims that cite tests, in a repository in which pytest runs: what revives one, and what does
+not.
 
 Each case is a claim about a function that is edited; the tests run after the edit and pass.
 """

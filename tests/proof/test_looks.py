@@ -1,5 +1,5 @@
-"""Results rest on what tests look for: whether a file is there, its state, the names in a folder; also
-where git ignores what comes.
+"""Results rest on what tests look for: whether a file is there, its state, the names in a folder;
+also where git ignores what comes.
 """
 
 from __future__ import annotations

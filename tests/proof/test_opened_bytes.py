@@ -1,4 +1,6 @@
-"""git gives the same content other bytes on a checkout: the tests that opened such a file are stale."""
+"""git gives the same content other bytes on a checkout: the tests that opened such a file are
+stale.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tests that passed and were removed are named beside the verdict: an emptied file has no failing test."""
+"""Tests that passed and were removed are named beside the verdict: an emptied file has no failing
+test.
+"""
 
 from __future__ import annotations
 

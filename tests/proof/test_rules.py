@@ -1065,7 +1065,8 @@ READS = {
         ("Free.", {"test_free", "test_listed"}),
         ("K.", {"test_k", "test_listed", "test_below"}),
         ("One.", {"test_k", "test_listed", "test_below"}),
-        # whoever reads docstrings may have the module, what a function defines, or what is registered
+        # whoever reads docstrings may have the module, what a function defines, or what is
+        # registered
         ("Module.", {"test_free", "test_k", "test_below", "test_listed", "test_other"}),
         ("Inner.", {"test_free", "test_k", "test_below", "test_listed", "test_other"}),
         ("Kept.", None),

@@ -1,5 +1,5 @@
-"""The classes of orders that quarantine a text, each in several wordings, languages and spellings; and
-how many paragraphs of documentation read like one.
+"""The classes of orders that quarantine a text, each in several wordings, languages and spellings;
+and how many paragraphs of documentation read like one.
 """
 
 from __future__ import annotations

@@ -108,8 +108,8 @@ def test_few_public_names_have_exactly_one_user() -> None:
     for user, module, name in all_uses():
         users[module, name].add(user)
     names = [(module, name) for module, tree in trees().items() for name in set(public_names(tree))]
-    # an operation is called by a command, a tool and a route: what it uses has as many users, and they
-    # have its request and its result from the list of operations
+    # an operation is called by a command, a tool and a route: what it uses has as many users, and
+    # they have its request and its result from the list of operations
     single = {
         (module, name): user
         for module, name in names

@@ -1,5 +1,5 @@
-"""Attacks of whoever may push notes: each is tried by itself, and none makes a proof, reads or writes
-what is outside, or ends a command with a traceback.
+"""Attacks of whoever may push notes: each is tried by itself, and none makes a proof, reads or
+writes what is outside, or ends a command with a traceback.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class Prey(NamedTuple):
     by_eve: str
     """The same, signed with the attacker's key."""
     for_git: str
-    """The signature of the attacker's key over the made-up run, for the namespace of git (base64)."""
+    """The signature of the attacker's key over the made-up run, for the namespace of git (base64).
+    """
 
 
 class Attack(NamedTuple):

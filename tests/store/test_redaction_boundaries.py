@@ -1,4 +1,6 @@
-"""Where redaction begins and ends: of each rule a text that it hides just now, and one that it leaves."""
+"""Where redaction begins and ends: of each rule a text that it hides just now, and one that it
+leaves.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Attacks on a team's database with plain SQL, by people who may log in: to become its owner, to stop
-other repositories, to read what another clone keeps to itself.
+"""Attacks on a team's database with plain SQL, by people who may log in: to become its owner, to
+stop other repositories, to read what another clone keeps to itself.
 """
 
 from __future__ import annotations

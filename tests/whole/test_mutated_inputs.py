@@ -1,5 +1,5 @@
-"""Inputs that people, agents and machines write, changed at random: kl reports what is wrong with them,
-and never ends with a traceback.
+"""Inputs that people, agents and machines write, changed at random: kl reports what is wrong with
+them, and never ends with a traceback.
 
 `KL_MUTATED_INPUTS=1289 pytest -s tests/whole/test_mutated_inputs.py` tries as many.
 """

@@ -1,4 +1,5 @@
-"""Expressions: what a name refers to where it is used, as far as one file shows. One short text each:
+"""Expressions: what a name refers to where it is used, as far as one file shows. One short text
+each:
 
     =Parser.feed        what this file defines under that name
     @pkg.mod:name       what is imported (leading dots: a relative import)
@@ -9,8 +10,9 @@
     *name               a name that only a star import can have brought
     ?name               an attribute of something unknown, or a name that nothing here binds
 
-Attributes that are still to be followed come after a bar: `@pkg.mod:Parser|feed`. The scanner writes these texts, the
-facts of a file hold them, and the resolver reads them: nobody else knows how they are spelled.
+Attributes that are still to be followed come after a bar: `@pkg.mod:Parser|feed`. The scanner
+writes these texts, the facts of a file hold them, and the resolver reads them: nobody else knows
+how they are spelled.
 """
 
 from __future__ import annotations

@@ -22,11 +22,15 @@ if TYPE_CHECKING:
 PARSER_VERSION: Final = "python-ast/10"
 """Part of the key of remembered facts: raised whenever the same bytes would give other facts."""
 VERSION: Final = f"{PARSER_VERSION}+7"
-"""The same for `scanner.python`: raised when it would give other facts, or their links would differ."""
+"""The same for `scanner.python`: raised when it would give other facts, or their links would
+differ.
+"""
 # the ASCII characters that are none, negated: `re` spends 7 ms at every start on a range up to
 # U+10FFFF (CPython 3.13)
 WORD: Final = re.compile(r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*")
-"""An identifier. `\\w` alone knows neither signs that combine nor all else that Python takes: `हिन्दी`, `a·b`, `℘`."""
+"""An identifier. `\\w` alone knows neither signs that combine nor all else that Python takes:
+`हिन्दी`, `a·b`, `℘`.
+"""
 LARGEST: Final = 1_000_000
 """Bytes. What is larger was made by a machine, for a machine."""
 

@@ -1,8 +1,8 @@
 """What of a file's bytes makes a symbol's signature, documentation, content hash and words, in
 languages with comments as in C.
 
-A content hash covers the code without comments and layout. It is made of the source between comments
-and literals, its gaps reduced to what separates two words.
+A content hash covers the code without comments and layout. It is made of the source between
+comments and literals, its gaps reduced to what separates two words.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ def words_by_symbol(
     """Place of a symbol → its words, each other field announced by its sign (see
     `index.postings.SymbolText`).
 
-    `regions`: (start, end, body, place) of symbols, the outer before the inner; a word belongs to the
-    innermost. `hidden_lines`: from 0, of which nothing is stored.
+    `regions`: (start, end, body, place) of symbols, the outer before the inner; a word belongs to
+    the innermost. `hidden_lines`: from 0, of which nothing is stored.
     """
     line_starts = (
         [0, *(match.end() for match in re.finditer(rb"\n", content))] if hidden_lines else []

@@ -1,7 +1,7 @@
 """The scanner of what decides imports: `package.json`, `tsconfig.json` and their like.
 
-A configuration file is read as source is: once per content. It defines no symbol; what it states is in
-the `settings` of its outline, so that an edit of it links again the files that asked for it.
+A configuration file is read as source is: once per content. It defines no symbol; what it states is
+in the `settings` of its outline, so that an edit of it links again the files that asked for it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Which file an import means: the rules of Node and of the TypeScript compiler, within the repository.
+"""Which file an import means: the rules of Node and of the TypeScript compiler, within the
+repository.
 
 In this order: a path from the importing file, with the endings and the `index` of the compiler;
-`paths` and `baseUrl` of the nearest `tsconfig.json`, through `extends` and `references`; `imports` of
-the nearest `package.json` (`#name`); a package of the repository by its name, with `exports`, `types`
-and `main`. What a package builds (`dist/`) is in no repository: the source that it is built from is
-meant, where there is one under `src/`.
+`paths` and `baseUrl` of the nearest `tsconfig.json`, through `extends` and `references`; `imports`
+of the nearest `package.json` (`#name`); a package of the repository by its name, with `exports`,
+`types` and `main`. What a package builds (`dist/`) is in no repository: the source that it is built
+from is meant, where there is one under `src/`.
 """
 
 from __future__ import annotations
@@ -154,8 +155,8 @@ def _from_configuration(
 def _compiler_paths(
     configuration: str, view: FileView, depth: int
 ) -> tuple[Mapping[str, list[tuple[str, str]]], str | None]:
-    """Pattern → (target, folder it is relative to), and the folder of `baseUrl`; own settings before
-    those that are extended.
+    """Pattern → (target, folder it is relative to), and the folder of `baseUrl`; own settings
+    before those that are extended.
     """
     settings = view.settings(configuration)
     folder = posixpath.dirname(configuration)

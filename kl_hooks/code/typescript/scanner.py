@@ -1,8 +1,8 @@
 """The scanner of TypeScript, TSX and JavaScript: one file's bytes in, facts out.
 
-The facts are those of every scanner (`kl_hooks.code.scanner.python` describes them), so that one linker
-resolves all languages. A module is named by its path, so names come after `#`. Where a part of a file
-is no syntax, the rest is read, and the error reports it.
+The facts are those of every scanner (`kl_hooks.code.scanner.python` describes them), so that one
+linker resolves all languages. A module is named by its path, so names come after `#`. Where a part
+of a file is no syntax, the rest is read, and the error reports it.
 """
 
 from __future__ import annotations

@@ -167,7 +167,9 @@ class Walker:
     def bind_pattern(
         self, pattern: Node, scope: Scope, source: Chain | None, place: _Place
     ) -> Iterator[tuple[str, Node, Chain | None]]:
-        """(name, node, the chain that it means) of all names that a pattern binds; walks its defaults."""
+        """(name, node, the chain that it means) of all names that a pattern binds; walks its
+        defaults.
+        """
         waiting: list[tuple[Node, Chain | None]] = [(pattern, source)]
         while waiting:
             node, chain = waiting.pop()

@@ -55,7 +55,9 @@ class _Parts(NamedTuple):
 
 
 def tidy(text: str) -> str:
-    """Return the text with `\\n` at the ends of lines, without blank lines around it and without blanks at its end."""
+    """Return the text with `\\n` at the ends of lines, without blank lines around it and without
+    blanks at its end.
+    """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     first = next((number for number, line in enumerate(lines) if line.strip()), len(lines))
     return "\n".join(lines[first:]).rstrip()
@@ -84,8 +86,8 @@ def split_sections(text: str, level: int = 2, title: bool = True) -> _Parts:
 
 
 def _shift_headings(text: str, levels: int = 1) -> str:
-    """Return the text with headings so many levels deeper; a negative `levels` undoes it, beyond level
-    6 as well.
+    """Return the text with headings so many levels deeper; a negative `levels` undoes it, beyond
+    level 6 as well.
     """
     lines = text.split("\n")
     shown = blank_code(text).split("\n")

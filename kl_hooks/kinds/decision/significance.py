@@ -18,22 +18,24 @@ def _set(text: str) -> frozenset[str]:
 
 
 _HIGH: Final = _set(
-    """api apis architecture architectural asynchronous authentication authorization availability backend broker cache
-    caching ci cloud concurrency consistency container containers database databases dependency deployment encryption
-    event-driven framework frontend grpc graphql infrastructure integration kafka kubernetes latency library migration
-    migrations microservice microservices monolith multi-tenant oauth orm performance persistence postgres postgresql
-    protocol queue redis replication scalability schema security serverless service-oriented sharding sql storage
-    tenancy transaction transactions versioning webhook websocket"""
+    """api apis architecture architectural asynchronous authentication authorization availability
+    backend broker cache caching ci cloud concurrency consistency container containers database
+    databases dependency deployment encryption event-driven framework frontend grpc graphql
+    infrastructure integration kafka kubernetes latency library migration migrations microservice
+    microservices monolith multi-tenant oauth orm performance persistence postgres postgresql
+    protocol queue redis replication scalability schema security serverless service-oriented
+    sharding sql storage tenancy transaction transactions versioning webhook websocket"""
 )
 """Much is decided with them: 20 points each, 60 at most."""
 _MEDIUM: Final = _set(
-    """configuration errors exceptions interface logging metrics monitoring module observability pagination plugin retry
-    retries session sessions testing timeout timeouts tracing validation"""
+    """configuration errors exceptions interface logging metrics monitoring module observability
+    pagination plugin retry retries session sessions testing timeout timeouts tracing validation"""
 )
 """Something is: 10 points each, 30 at most."""
 _LOW: Final = _set(
-    """capitalisation capitalization color colour comment comments docstring emoji font format formatting icon indent
-    indentation label name naming rename renamed spelling typo typos whitespace wording"""
+    """capitalisation capitalization color colour comment comments docstring emoji font format
+    formatting icon indent indentation label name naming rename renamed spelling typo typos
+    whitespace wording"""
 )
 """Little is: 15 points off each."""
 _PHRASES: Final = {
@@ -62,9 +64,10 @@ _NO_ALTERNATIVE: Final = _set(
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9+#.-]*[A-Za-z0-9+#]|[A-Za-z0-9]")
 """`C++`, `event-driven` and `Node.js` are one word each."""
 _SMALL: Final = _set(
-    """a an and any are as at be by can could do does for from have how i in is it its let let's need of on or our
-    shall should so that the their there these they this those to us use used using want we what when where which who
-    why will with would you your go choose pick take adopt prefer"""
+    """a an and any are as at be by can could do does for from have how i in is it its let let's
+    need of on or our shall should so that the their there these they this those to us use used
+    using want we what when where which who why will with would you your go choose pick take adopt
+    prefer"""
 )
 """Words that name no subject."""
 _OPENING: Final = re.compile(

@@ -587,8 +587,8 @@ class ReviewItem(NamedTuple):
 
     @property
     def cost(self) -> str:
-        """What not knowing it cost the sessions that showed it, as their transcripts have it; empty:
-        nothing that they show.
+        """What not knowing it cost the sessions that showed it, as their transcripts have it;
+        empty: nothing that they show.
         """
         tally = self.tally
         if not tally.failed:

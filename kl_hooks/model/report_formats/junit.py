@@ -10,7 +10,9 @@ from kl_hooks.model.text import safe_text
 
 
 def render(reports: Sequence[Report], command: str, place: str) -> str:
-    """As `report_formats`; what a baseline accepts is skipped, and without a finding one case passes."""
+    """As `report_formats`; what a baseline accepts is skipped, and without a finding one case
+    passes.
+    """
     findings = [finding for finding in merged(reports)[0] if finding.level != "note"]
     failures = sum(not finding.accepted for finding in findings)
     skipped = len(findings) - failures

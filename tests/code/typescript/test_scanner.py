@@ -1,4 +1,6 @@
-"""The contract of scanners for TypeScript, TSX and JavaScript: what is written, and the facts of it."""
+"""The contract of scanners for TypeScript, TSX and JavaScript: what is written, and the facts of
+it.
+"""
 
 from __future__ import annotations
 
