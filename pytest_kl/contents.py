@@ -6,7 +6,9 @@ Runs no code of the program: containers and attributes are read by the methods o
 
 from __future__ import annotations
 
+import logging
 import os
+import random
 import sys
 from collections import deque
 from collections.abc import (
@@ -18,7 +20,9 @@ from collections.abc import (
     MutableSequence,
     MutableSet,
 )
+from contextlib import suppress
 from enum import EnumType
+from functools import lru_cache
 from io import BytesIO, StringIO
 from itertools import count
 from threading import local
@@ -34,7 +38,7 @@ from types import (
     WrapperDescriptorType,
 )
 from typing import Any, Final, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 PLAIN: Final = frozenset((str, bytes, int, float, bool, complex, type(None)))
 MISSING: Final = object()
@@ -43,7 +47,13 @@ identity: Final = object.__hash__
 namespace_of: Final = type.__dict__["__dict__"].__get__
 classes_of: Final = type.__dict__["__mro__"].__get__
 _module_of: Final = type.__dict__["__module__"].__get__
-_LASTING: Final = PLAIN | {FunctionType, BuiltinFunctionType, type, ModuleType}
+
+
+class _Moment(int):
+    """What is in an object that can't be read is never what it was."""
+
+
+_LASTING: Final = PLAIN | {_Moment, FunctionType, BuiltinFunctionType, type, ModuleType}
 _LEVELS: Final = 3
 """An object of a module, its attributes, and the items of these."""
 _MOST_PARTS: Final = 500
@@ -61,6 +71,15 @@ _FILE: Final = BytesIO.__mro__[-2]
 _moments: Final = count()
 
 Parts = Callable[[Any], list[Any] | None]
+CACHED: Final = type(lru_cache(len))
+"""The type of functions whose results `functools` stores."""
+_cache_info: Final = CACHED.cache_info
+RANDOM: Final = random.Random
+"""Generators of random numbers; their state is in C."""
+_state_of_random: Final = RANDOM.__mro__[1].getstate  # type: ignore[attr-defined]
+MANAGER: Final = logging.Manager
+"""What knows all loggers by their names."""
+_PYTEST: Final = "_pytest."
 
 
 class Node(NamedTuple):
@@ -116,7 +135,42 @@ def _of_buffer(value: Any, kind: Any) -> list[Any]:
         return []
 
 
+def _of_cache(value: Any) -> list[Any]:
+    """Whether something is stored."""
+    return [_cache_info(value)[3] > 0]
+
+
+def _of_loggers(value: Any) -> list[Any]:
+    """What was set of loggers. One that is as it was made is as good as none. pytest has handlers
+    of its own while a test runs.
+    """
+    own: dict[str, Any] = object.__getattribute__(value, "__dict__")
+    parts: list[Any] = [own.get("_disable")]
+    loggers = own.get("loggerDict")
+    if type(loggers) is not dict:
+        return parts
+    for logger in (own.get("root"), *dict.values(loggers)):
+        state = attributes_of(logger) or {}
+        if not (
+            state.get("level")
+            or state.get("handlers")
+            or state.get("filters")
+            or state.get("disabled")
+            or not state.get("propagate", True)
+        ):
+            continue
+        parts += [state.get(key) for key in ("name", "level", "disabled", "propagate")]
+        parts += state.get("filters") or ()
+        for handler in state.get("handlers") or ():
+            if not str(_module_of(type(handler))).startswith(_PYTEST):
+                settings = attributes_of(handler) or {}
+                parts += [handler, settings.get("level"), settings.get("formatter")]
+    return parts
+
+
 _BUILT_IN: Final[Mapping[type, Parts]] = {
+    CACHED: _of_cache,
+    MANAGER: _of_loggers,
     dict: _of_dict,
     list: lambda value: [*list.__iter__(value)],
     tuple: lambda value: [*tuple.__iter__(value)],
@@ -185,6 +239,14 @@ def _is_iterator(classes: Iterable[type]) -> bool:
     return type(advance) is WrapperDescriptorType and _FILE not in classes
 
 
+def _is_opaque(classes: Iterable[type]) -> bool:
+    """Whether objects hold what can't be read without asking them: a connection to a database,
+    which may be in memory.
+    """
+    kind = getattr(sys.modules.get("sqlite3"), "Connection", None)
+    return kind is not None and kind in classes
+
+
 def _has_next(kind: type) -> bool:
     return "__next__" in namespace_of(kind)
 
@@ -215,6 +277,8 @@ def _reader(kind: type) -> Parts | None:
         return None
     if _is_iterator(classes):
         return lambda _: [next(_moments)]
+    if _is_opaque(classes):
+        return lambda _: [_Moment(next(_moments))]
     base = next((_BUILT_IN[one] for one in classes if one in _BUILT_IN), None)
     of_library = _is_of_library(kind)
     members = [
@@ -245,6 +309,8 @@ class Contents:
     def __init__(self, is_own: Callable[[Any], bool]) -> None:
         self._is_own = is_own
         """Whether the repository has a class."""
+        self._unseeded: dict[int, Any] = {}
+        """Identities of generators of random numbers that nobody seeded, with references."""
         self._readers: WeakKeyDictionary[type, Parts | None] = WeakKeyDictionary()
         self._libraries: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
         """Whether a class is one of the standard library."""
@@ -265,8 +331,31 @@ class Contents:
         try:
             reader = self._readers[kind]
         except KeyError:
-            reader = self._readers[kind] = _reader(kind)
+            is_random = RANDOM in classes_of(kind)
+            reader = self._readers[kind] = self._of_random if is_random else _reader(kind)
         return reader(value) if reader is not None else None
+
+    def _of_random(self, value: Any) -> list[Any]:
+        """The state; that of a generator which nobody seeded can't be relied on."""
+        if identity(value) in self._unseeded:
+            return [0]
+        return [hash(_state_of_random(value))]
+
+    def seeded(self, value: Any, is_random: bool) -> None:
+        """A generator of random numbers gets a state; `is_random`: another one each time."""
+        key, unseeded = identity(value), self._unseeded
+        if not is_random:
+            unseeded.pop(key, None)
+        elif key not in unseeded:
+            with suppress(TypeError):  # it can't be referred to
+                unseeded[key] = ref(value, lambda _: unseeded.pop(key, None))
+
+    def is_opaque(self, node: Node | None) -> bool:
+        """Whether it has parts that can't be read without asking them."""
+        if node is None:
+            return False
+        is_own = node.itself and any(type(part) is _Moment for part in node.parts)
+        return is_own or any(self.is_opaque(inner) for _, inner in node.inner)
 
     def node(self, value: Any) -> Node | None:
         """What an object and its parts hold."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from opcode import opmap
-from types import CodeType, FrameType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
@@ -27,6 +27,7 @@ from pytest_kl.stores import (
 )
 
 _CACHED: Final = type(lru_cache(len))
+_CLEAR: Final = _CACHED.cache_clear
 _FUNCTION: Final = 0x1
 _SUSPENDING: Final = 0x20 | 0x80 | 0x200
 _IMMUTABLE: Final = frozenset((str, bytes, int, float, bool, complex, type(None)))
@@ -207,9 +208,18 @@ def gets(code: CodeType, name: str) -> bool:
     return False
 
 
-def cached_functions(namespace: Mapping[str, Any]) -> Iterator[tuple[CodeType, str]]:
+def cleared(function: object, argument: object) -> Any:
+    """The cache that a call clears; None where it is no such call."""
+    if function is _CLEAR:
+        return argument
+    if type(function) is BuiltinFunctionType and function.__name__ == _CLEAR.__name__:
+        return function.__self__ if type(function.__self__) is _CACHED else None
+    return None
+
+
+def cached_functions(namespace: Mapping[str, Any]) -> Iterator[tuple[CodeType, str, Any]]:
     """The functions of a module, and of its classes, whose results `functools` stores; each with
-    the name it has there.
+    the name it has there, and what stores them; None where that is an object of its class.
 
     Runs no code of the module: types are compared, not asked.
     """
@@ -224,7 +234,7 @@ def cached_functions(namespace: Mapping[str, Any]) -> Iterator[tuple[CodeType, s
             yield from _cached(value, name)
 
 
-def _cached(value: Any, name: str) -> Iterator[tuple[CodeType, str]]:
+def _cached(value: Any, name: str) -> Iterator[tuple[CodeType, str, Any]]:
     kind, function = type(value), None
     if kind in (staticmethod, classmethod):
         value = value.__func__
@@ -237,4 +247,4 @@ def _cached(value: Any, name: str) -> Iterator[tuple[CodeType, str]]:
     elif kind is cached_property:
         function = value.func
     if type(function) is FunctionType:
-        yield function.__code__, name
+        yield function.__code__, name, value if kind is _CACHED else None

@@ -50,6 +50,8 @@ class Stores(NamedTuple):
     """
     only_names: bool
     """Whether all it changes is what has one of `names`."""
+    named: frozenset[str] = frozenset()
+    """The names in texts by which it may store: `setattr(app, "LIMIT", 4)`."""
 
 
 def stores_of(code: CodeType) -> Stores:
@@ -64,8 +66,11 @@ def stores_of(code: CodeType) -> Stores:
                 owners.add(named[before.argument >> 1])
     if code.co_freevars and _OUTSIDE in operations:
         names.update(code.co_freevars)
+    texts = frozenset[str]()
     if not _BY_NAME.isdisjoint(named):
-        names.update(constant for constant in code.co_consts if type(constant) is str)
+        constants = [constant for constant in code.co_consts if type(constant) is str]
+        texts = frozenset(text.rpartition(".")[2] for text in constants if text.isprintable())
+        names.update(constants, texts)
     mutates = not MUTATORS.isdisjoint(named) and any(
         # the lowest bit marks a method (documentation of dis)
         before.operation not in _LOAD_FAST and named[step.argument >> 1] in MUTATORS
@@ -73,7 +78,8 @@ def stores_of(code: CodeType) -> Stores:
     )
     may_change = mutates or not _CHANGING.isdisjoint(operations)
     by_name = MUTATORS.isdisjoint(named) and _BY_NAME.isdisjoint(named)
-    return Stores(names, owners, may_change, by_name and _ITEMS.isdisjoint(operations))
+    only_names = by_name and _ITEMS.isdisjoint(operations)
+    return Stores(names, owners, may_change, only_names, texts)
 
 
 class _Step(NamedTuple):

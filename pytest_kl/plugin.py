@@ -152,7 +152,7 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
         else None
     )
     if top is not None:
-        from pytest_kl import memoization, reads, states
+        from pytest_kl import memoization, reads, states, watch, written
         from pytest_kl.tracer import Tracer
 
         children = None
@@ -161,7 +161,13 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
 
             children = Children(os.path.realpath(top))
         tracer = config.stash[TRACER] = Tracer(
-            str(top), children, memoization=memoization, reads=reads, states=states
+            str(top),
+            children,
+            memoization=memoization,
+            reads=reads,
+            states=states,
+            watch=watch,
+            written=written,
         )
         try:
             tracer.start()

@@ -50,7 +50,17 @@ VARIABLES: Final = "/environ"
 """In the place of a folder: a variable of the environment was looked for that was not set, …"""
 SET_VARIABLES: Final = "/environ/set"
 """… or its value was read, which the process had from its start."""
+STATES: Final = "/state"
+"""In the place of a folder: the test found changed what an earlier test left, or shares it with other
+tests (the value of a fixture, its class). The pattern is `app.py:REGISTRY`, …"""
+STORED: Final = "/state/stored"
+"""… it found there what an earlier test had computed and stored, …"""
+TOUCHED: Final = "/state/touched"
+"""… it did what removes such a state, whether there was one or not, …"""
+RESET: Final = "/state/reset"
+"""… or it set it anew before it used it, so that it depends on no earlier test there."""
 _METADATA_FOLDERS: Final = (".dist-info/", ".egg-info/")
+_ELSEWHERE: Final = (INSTALLED, VARIABLES, SET_VARIABLES, STATES, STORED, TOUCHED, RESET)
 _HELPER, _ACTOR, _TOOL, _METADATA = 1, 2, 3, 4
 """Code that reads for its caller (the standard library, generated code), for itself, as a tool
 that looks at the repository without running anything of it, and what reads metadata for its caller.
@@ -101,6 +111,8 @@ _STATES: Final = ("getsize", "getmtime", "getatime", "getctime", "stat", "lstat"
 STATE_CALLS: Final = (os.stat, os.lstat, os.access, os.DirEntry.stat)
 """The same in C. Who calls them has these names; whether it really does its calls show."""
 STATE_NAMES: Final = frozenset(_function.__name__ for _function in STATE_CALLS)
+CALL_NAMES: Final = STATE_NAMES | {"cache_clear"}
+"""The names of all calls that are of interest."""
 _identity: Final = object.__hash__
 """As in the tracer: `id()` raises an audit event."""
 _STANDARD: Final = realpath(dirname(os.__file__)) + os.sep
@@ -287,6 +299,8 @@ class Reads:
         self._environ_getters = _environ_getters()
         self._environ_files = {code.co_filename for code in self._environ_getters}
         self._subscript = _subscript_operations()
+        self.written: Any = None
+        """The files that tests write (`pytest_kl.written`); None in a process that one starts."""
         self.session: dict[str, set[int]] = {}
         """What was read outside of tests → by the file that pytest called; empty: by none."""
 
@@ -310,13 +324,13 @@ class Reads:
     # events: the hook calls a handler, and whoever reads calls the hook
 
     def _on_open(self, args: tuple[Any, ...]) -> None:
-        self._open(args[0], bool(args[2] & os.O_CREAT), self._getframe(1).f_back)
+        self._open(args[0], args[2], self._getframe(1).f_back)
 
     def _on_connect(self, args: tuple[Any, ...]) -> None:
         # it may be `:memory:`, or a file that is made now
         name = _plain_path(args[0])
         if name:
-            self._open(_path_of_uri(name), True, self._getframe(1).f_back)
+            self._open(_path_of_uri(name), os.O_RDWR | os.O_CREAT, self._getframe(1).f_back)
 
     def _on_list(self, args: tuple[Any, ...]) -> None:
         folder = "." if args[0] is None else _plain_path(args[0])
@@ -357,7 +371,8 @@ class Reads:
         except Exception as problem:
             self.fail(problem)
 
-    def _open(self, name: object, creates: bool, frame: FrameType | None) -> None:
+    def _open(self, name: object, flags: int, frame: FrameType | None) -> None:
+        """`flags`: as of `os.open`."""
         if type(name) is not str:
             name = _plain_path(name)
         if not name or (name[0] == "<" and name[-1] == ">"):  # code without a file has such a name
@@ -366,9 +381,11 @@ class Reads:
             self._read_metadata(_distribution(name), frame)
         if name[:1] != "/":
             name = join(self._getcwd(), name)
+        if self.written is not None and self._stack:
+            self.written.opens(name, flags, frame)
         number = self._numbers.get(name)
         if number is None:
-            number = self._add(name, name, creates)
+            number = self._add(name, name, bool(flags & os.O_CREAT))
         if number >= 0:
             self._count(number, frame, listing=False)
 
@@ -439,6 +456,9 @@ class Reads:
     def ask(self, path: object, state: bool, frame: FrameType | None) -> None:
         """Somebody asks whether a file is there, or for its state."""
         path = _plain_path(path)
+        if path and self.written is not None and self._stack:
+            whole = path if path[:1] == "/" else join(self._getcwd(), path)
+            self.written.finds(whole.rstrip("/") or "/", frame)
         # most questions are about other files: their callers need not be looked at
         if not path or self._is_outside(path) or not self._actor(frame, False):
             return
@@ -446,7 +466,7 @@ class Reads:
             return  # pytest and plugins look for their files
         folder, _, name = path.rstrip("/").rpartition("/")
         if state or not name or _MAGIC.intersection(name):
-            self._open(path, False, frame)
+            self._open(path, os.O_RDONLY, frame)
         else:
             self._list(folder or ("/" if path[:1] == "/" else "."), name, frame, listing=False)
 
@@ -468,6 +488,8 @@ class Reads:
     ) -> None:
         if folder[:1] != "/":
             folder = join(self._getcwd(), folder)
+        if self.written is not None and self._stack and _MAGIC.intersection(pattern):
+            self.written.lists(folder.rstrip("/") or "/", frame)
         number = self._numbers.get((folder, pattern))
         if number is None:
             number = self._add((folder, pattern), join(folder, ""), False)
@@ -523,6 +545,10 @@ class Reads:
                 reads.add(number)
         elif self._acts(frame, listing):
             self.session.setdefault(self._owner(frame), set()).add(number)
+
+    def acts(self, frame: FrameType | None) -> bool:
+        """Whether code that opens a file does it for a test, and is no tool."""
+        return self._acts(frame, listing=False)
 
     def _acts(self, frame: FrameType | None, listing: bool) -> bool:
         """Whether the nearest caller that reads for itself is no tool. `listing`: nor a glob."""
@@ -612,13 +638,21 @@ class Reads:
         paths: dict[int, tuple[str, str, bool]] = {}
         for key, number in self._numbers.items():
             name, pattern = (key, "") if isinstance(key, str) else key
-            if name in (INSTALLED, VARIABLES, SET_VARIABLES) and pattern:
+            if name in _ELSEWHERE and pattern:
                 paths[number] = (name, pattern, False)
                 continue
             path = "" if pattern and realpath(name) == self._top else self._path_of(name)
             if path is not None and (path or pattern):
                 paths[number] = (path, pattern, number in self._absent)
         return paths
+
+    def state(self, sort: str, place: str) -> int:
+        """The number of a state that tests share; negative where it is not noted. `sort`: `STATES`,
+        `STORED`, `TOUCHED`, `RESET`.
+        """
+        if self.too_many:
+            return -1
+        return self._numbers.setdefault((sort, place), len(self._numbers))
 
     def number(self, path: str, pattern: str, absent: bool) -> int:
         """The number of what another process read."""

@@ -9,13 +9,17 @@ holder that is again as it was before the first test has none.
 
 from __future__ import annotations
 
+import logging
 import os
+import random
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import CellType, CodeType, FunctionType, ModuleType
+from functools import cached_property
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, Protocol
 
 from pytest_kl.contents import (
+    CACHED,
     CONTAINERS,
     MISSING,
     PLAIN,
@@ -30,12 +34,43 @@ from pytest_kl.contents import (
     module_namespace,
     namespace_of,
 )
+from pytest_kl.memoization import gets
 from pytest_kl.operations import stores_of
+from pytest_kl.reads import RESET, STATES, STORED, TOUCHED
 
 _module_of: Final = type.__dict__["__module__"].__get__
 
 
 _OS: Final = module_namespace(os)
+_UNNAMED: Final = "()"
+"""At the end of the name of what tests reach by other ways than this name: a fixture, a cache."""
+_METHODS: Final = (BuiltinFunctionType, MethodType)
+_LOGGING: Final = module_namespace(logging)
+_RANDOM: Final = module_namespace(random)
+
+
+SEEDS, LOGS = "seeds", "logs"
+"""What functions of the library do with what it has for the whole process."""
+
+
+def watched_code() -> dict[CodeType, str]:
+    """The code of these functions. pytest itself sets loggers around each test, so what sets them
+    is none.
+    """
+    generator, logger = _RANDOM["Random"], _LOGGING["Logger"]
+    functions = {
+        SEEDS: (generator.seed, generator.setstate),
+        LOGS: (
+            *(logger.isEnabledFor, logger.getEffectiveLevel, logger.hasHandlers),
+            _LOGGING["Manager"].getLogger,
+        ),
+    }
+    return {
+        function.__code__: name
+        for name, group in functions.items()
+        for function in group
+        if type(function) is FunctionType
+    }
 
 
 class Owner(Protocol):
@@ -45,6 +80,12 @@ class Owner(Protocol):
     """The owners that left behind what it uses."""
     left: set[Any]
     """The holders that it left changed."""
+    reads: set[int]
+    """Numbers of what it read: of states, too."""
+    shared: list[Any]
+    """The holders that it uses without naming them."""
+    resets: set[Any]
+    """The holders that it set anew before it used them."""
 
 
 class Place(Protocol):
@@ -80,12 +121,25 @@ class _Cell:
 class _ValueOf:
     """The value of a fixture, as long as pytest has it."""
 
-    def __init__(self, fixturedef: Any) -> None:
+    def __init__(self, fixturedef: Any, code: CodeType) -> None:
         self._fixturedef = fixturedef
+        self.file: str = code.co_filename
+        self.name = f"{fixturedef.argname}{_UNNAMED}"
 
     def get(self, name: str, default: Any) -> Any:
         """The value."""
         return (getattr(self._fixturedef, "cached_result", None) or (default,))[0]
+
+
+class _Of:
+    """An object that tests reach by other ways than a name."""
+
+    def __init__(self, value: Any, name: str, file: str = "") -> None:
+        self._value, self.name, self.file = value, name, file
+
+    def get(self, name: str, default: Any) -> Any:
+        """It is always the same."""
+        return self._value
 
 
 class Holder:
@@ -102,6 +156,7 @@ class Holder:
         "_watched",
         "name",
         "namers",
+        "numbers",
         "place",
         "writer",
     )
@@ -111,6 +166,8 @@ class Holder:
         self.writer: Owner | None = None
         self.namers: set[int] = set()
         """Numbers of the code that names it."""
+        self.numbers: dict[str, int] = {}
+        """By the sort of the read (`pytest_kl.reads`)."""
         self._identity = self._first = 0
         self._is_class = False
         self._names: tuple[str, ...] = ()
@@ -127,7 +184,7 @@ class Holder:
     def origin(self) -> tuple[str, str]:
         """The file that has it, and its name there; no file of what the library has."""
         if type(self.place) is not dict:
-            return getattr(self.place, "file", ""), self.name
+            return getattr(self.place, "file", ""), getattr(self.place, "name", self.name)
         name, file = self.name, self.place.get("__file__")
         if not name:  # the class of a test
             value = self.value()
@@ -167,6 +224,14 @@ class Holder:
     def may_differ(self, stored: set[str]) -> bool:
         """Whether something may be stored in it or its name, and it is not one of the quiet."""
         return self.name in stored if self._node is None else not self.is_quiet()
+
+    def is_empty(self) -> bool:
+        """Whether a cache has nothing."""
+        return self._node is not None and self._node.parts == [False]
+
+    def is_opaque(self) -> bool:
+        """Whether a part of what is there now can't be read."""
+        return self._contents.is_opaque(self._contents.node(self.value()))
 
     def size(self) -> int:
         """The number of attributes that were noted."""
@@ -226,13 +291,18 @@ class WorkingFolder:
         self._first = self._path = ""
         self._writer: Owner | None = None
         """Who left another one than the first test found."""
+        self.numbers: dict[str, int] = {}
+        """As of a holder."""
 
     def begin(self) -> None:
         """The first test begins."""
         self._first = self._path = self._current()
 
-    def end(self, owner: Owner) -> None:
-        """A test, or the set-up of a fixture, is over."""
+    def end(self, owner: Owner) -> bool:
+        """A test, or the set-up of a fixture, is over: whether it found another one than the first
+        test.
+        """
+        is_other = self._writer is not None
         if self._writer is not None:
             owner.rests.add(self._writer)
         path = self._current()
@@ -240,10 +310,15 @@ class WorkingFolder:
             self._path, self._writer = path, None if path == self._first else owner
             if self._writer is not None:
                 owner.left.add(self)
+        return is_other
 
     def origin(self) -> tuple[str, str]:
         """As `Holder.origin`."""
         return "", "getcwd"
+
+    def is_as_before(self) -> bool:
+        """As `Holder.is_as_before`."""
+        return self._current() == self._first
 
     def _current(self) -> str:
         try:
@@ -264,8 +339,12 @@ def _stored_by_unittest(value: Any) -> set[str]:
 class States:
     """The holders of one process."""
 
-    def __init__(self, path: Callable[[str], str | None]) -> None:
-        self._path = path
+    def __init__(
+        self,
+        path: Callable[[str], str | None],
+        read: Callable[[str, str], int] = lambda sort, place: -1,
+    ) -> None:
+        self._path, self._read = path, read
         self._contents = Contents(self._is_own)
         self._holders: dict[tuple[int, str], Holder] = {}
         """By identity of the place, and name."""
@@ -294,11 +373,27 @@ class States:
         """Whether a test has begun."""
         self._changed: set[Holder] = set()
         """Those that have a writer."""
+        self._stored_values: set[Holder] = set()
+        """Those that functions changed which store what they compute, …"""
+        self._getters: dict[int, set[Holder]] | None = None
+        """… by the numbers of the code that names them; None: they are to be found again."""
+        self._caches: dict[str, list[Holder]] = {}
+        """Functions whose results `functools` stores, by their names."""
         self._folder = WorkingFolder()
+        self._random = self._of_interpreter(_RANDOM["_inst"], "random")
+        self._contents.seeded(_RANDOM["_inst"], True)
+        self._random.begin(self._stored)
+        self._loggers = self._of_interpreter(_LOGGING["Logger"].manager, f"logging{_UNNAMED}")
         self.submodules: set[tuple[str, str]] = set()
         """(file of code, module of the repository that it has as an attribute of another one)."""
         self.looked_at: set[int] = set()
         """Identities of the code of which is known what it names."""
+
+    def _of_interpreter(self, value: Any, name: str) -> Holder:
+        """The holder for what a module of the library has in the whole process."""
+        place = _Of(value, name)
+        self._places.append(place)
+        return self._new(place, name, value)
 
     def _is_own(self, value: Any) -> bool:
         """Whether a module, or the module of a class, is a file of the repository."""
@@ -319,12 +414,19 @@ class States:
         named: dict[Holder, None] = {}
         namespaces = {identity(space): space}
         todo = [space]
+        for name in self._caches.keys() & set(code.co_names) if self._caches else ():
+            if gets(code, name):
+                named.update(dict.fromkeys(self._caches[name]))
+        asked = dict.fromkeys((*code.co_names, *stores.named))
         for names in todo:
-            for name in code.co_names:
+            for name in asked:
                 value = names.get(name, MISSING)
                 if value is MISSING and names is space:
                     value = sys.modules.get(name, MISSING)
-                if issubclass(type(value), ModuleType):
+                if value is MISSING:
+                    if name in stores.names and not is_reserved(name):  # it is not there yet
+                        named[self._holder(names, identity(names), name, value)] = None
+                elif issubclass(type(value), ModuleType):
                     inner = module_namespace(value)
                     if identity(inner) in namespaces:
                         continue
@@ -335,18 +437,26 @@ class States:
                             self.submodules.add((code.co_filename, inner["__file__"]))
                     elif inner.get("__name__") in sys.stdlib_module_names:
                         named.update(dict.fromkeys(self._of_library(inner, code.co_names)))
-                elif value is not MISSING and not is_reserved(name):
+                elif type(value) is CACHED and not gets(code, name):
+                    continue  # it only clears it
+                elif not is_reserved(name):
                     named.update(dict.fromkeys(self._named(names, name, value, stores.owners)))
         if named:
-            self._naming[number] = tuple(named)
-            if self._compared is not None:
-                self._compare(self._compared, number, named)
-            for holder in named:
-                holder.namers.add(number)
+            self._name(number, named)
             if stores.may_change:
                 self._changing.add(number)
                 if stores.only_names:
                     self._storing_only[number] = stores.names
+
+    def _name(self, number: int, named: Iterable[Holder]) -> None:
+        """Code with this number names these, too."""
+        self._naming[number] = tuple(dict.fromkeys((*self._naming.get(number, ()), *named)))
+        if self._compared is not None:
+            self._compare(self._compared, number, self._naming[number])
+        for holder in self._naming[number]:
+            holder.namers.add(number)
+            if holder in self._stored_values:
+                self._getters = None
 
     def _named(
         self, place: Mapping[str, Any], name: str, value: Any, owners: set[str]
@@ -361,7 +471,17 @@ class States:
                 return
         elif issubclass(type(value), type) and not self._is_own(value):
             return
+        elif self._is_of_random(value):
+            yield self._random
+            return
+        elif issubclass(type(value), _LOGGING["Logger"]):
+            yield self._loggers  # what is set of others decides about it, too
         yield self._holder(place, identity(place), name, value)
+
+    @staticmethod
+    def _is_of_random(value: Any) -> bool:
+        """Whether it is a function of `random` with the generator that all programs share."""
+        return type(value) in _METHODS and value.__self__ is _RANDOM["_inst"]
 
     def _of_library(self, space: Mapping[str, Any], names: Iterable[str]) -> Iterator[Holder]:
         """What is stored in a module of the standard library: `sys.path`, `os.environ`."""
@@ -369,11 +489,19 @@ class States:
             value = space.get(name)
             if type(value) in CONTAINERS or value is environ:
                 yield self._holder(space, identity(space), name, value)
+            elif self._is_of_random(value):
+                yield self._random
+            elif space is _LOGGING:
+                yield self._loggers
             elif type(value) is FunctionType:
                 yield from self._environment(value)
 
     def _environment(self, function: FunctionType) -> Iterator[Holder]:
-        """The variables of the environment, where a function of `os` names them: `os.getenv`."""
+        """The variables of the environment, where a function of `os` names them: `os.getenv`; the
+        loggers for a function of `logging`.
+        """
+        if function.__globals__ is _LOGGING:
+            yield self._loggers
         if function.__globals__ is _OS:
             names = function.__code__.co_names
             if any(_OS.get(name) is environ for name in names):
@@ -399,11 +527,13 @@ class States:
 
     def _same_object(self, value: Any) -> Holder | None:
         """The holder that has the same object under another name."""
-        other = self._by_value.get(identity(value))
+        other = self._by_value.get(identity(value)) if value is not MISSING else None
         return other if type(value) not in PLAIN and other and other.value() is value else None
 
     def _new(self, place: Place, name: str, value: Any) -> Holder:
-        holder = self._by_value[identity(value)] = Holder(place, name, self._contents)
+        holder = Holder(place, name, self._contents)
+        if value is not MISSING:
+            self._by_value[identity(value)] = holder
         holder.begin(self._stored)
         self._quiet = None
         for part in (name, *(namespace_of(value) if issubclass(type(value), type) else ())):
@@ -454,6 +584,99 @@ class States:
         self._quiet = None
         return resized
 
+    # what has no name in the code that uses it
+
+    def cache(
+        self, value: Any, name: str, file: str, looked_at: Iterable[tuple[int, CodeType]]
+    ) -> None:
+        """A function whose results `functools` stores. `looked_at`: numbers of code that was looked
+        at before its module was there.
+        """
+        place = _Of(value, f"{name}{_UNNAMED}", file)
+        self._places.append(place)
+        holder = self._same_object(value) or self._new(place, name, value)
+        self._caches.setdefault(name, []).append(holder)
+        if not holder.is_empty():
+            self._store(holder)
+        for number, code in looked_at:
+            if name in code.co_names and gets(code, name):
+                self._name(number, (holder,))
+
+    def cleared(self, owner: Owner, value: Any, executed: Iterable[int], is_set_up: bool) -> None:
+        """A cache is cleared. `executed`: before that, by this test; `is_set_up`: in its set-up."""
+        holder = self._by_value.get(identity(value))
+        if holder is None:
+            return
+        self.note(owner, holder, TOUCHED)
+        owner.shared.append(holder)
+        if is_set_up and holder.namers.isdisjoint(executed):
+            self._reset(owner, holder)
+
+    def seeded(self, owner: Owner | None, value: Any, is_random: bool) -> None:
+        """A generator of random numbers is seeded now; `is_random`: nobody knows with what."""
+        holder = self._by_value.get(identity(value))
+        if holder is not None and owner is not None:
+            self.note(owner, holder, TOUCHED)
+            if holder.is_same():
+                self._reset(owner, holder)
+            owner.shared.append(holder)
+        self._contents.seeded(value, is_random)
+
+    def _reset(self, owner: Owner, holder: Holder) -> None:
+        owner.resets.add(holder)
+        self.note(owner, holder, RESET)
+
+    def share(self, owner: Owner, holder: Holder) -> None:
+        """A test shares this with others: its class, or the value of a fixture."""
+        owner.shared.append(holder)
+        self.note(owner, holder, STORED)
+
+    def logs(self, owner: Owner) -> None:
+        """A logger is asked."""
+        if self._loggers not in owner.shared:
+            self.note(owner, self._loggers, STORED)
+            owner.shared.append(self._loggers)
+
+    def moves(self, owner: Owner) -> None:
+        """The working folder is changed."""
+        self._note(owner, self._folder.numbers, TOUCHED, self._folder.origin())
+
+    def note(self, owner: Owner, holder: Holder, sort: str) -> None:
+        """A test uses a state that tests share; `sort`: as in `pytest_kl.reads`."""
+        number = holder.numbers.get(sort)
+        if number is None:
+            self._note(owner, holder.numbers, sort, holder.origin())
+        elif number >= 0:
+            owner.reads.add(number)
+
+    def _note(
+        self, owner: Owner, numbers: dict[str, int], sort: str, origin: tuple[str, str]
+    ) -> None:
+        file, name = origin
+        path = (self._path(file) if file else "") or ""
+        number = numbers[sort] = self._read(sort, f"{path}:{name}")
+        if number >= 0:
+            owner.reads.add(number)
+
+    def _store(self, holder: Holder | None, removed: Holder | None = None) -> None:
+        if holder is not None and holder not in self._stored_values:
+            self._stored_values.add(holder)
+            self._getters = None
+        elif removed in self._stored_values:
+            self._stored_values.discard(removed)
+            self._getters = None
+
+    def _note_stored_values(self, owner: Owner, executed: set[int]) -> None:
+        """What earlier tests computed, and code of this one names."""
+        if self._getters is None:
+            self._getters = {}
+            for holder in self._stored_values:
+                for number in holder.namers:
+                    self._getters.setdefault(number, set()).add(holder)
+        for number in self._getters.keys() & executed:
+            for holder in self._getters[number] - owner.resets:
+                self.note(owner, holder, STORED)
+
     # what tests do
 
     def begin(self) -> None:
@@ -464,6 +687,8 @@ class States:
             self._has_begun = True
             self._folder.begin()
             self._holder(_OS, identity(_OS), "environ", environ)
+            for holder in (self._random, self._loggers):
+                holder.begin(self._stored)
 
     def shared(self, place: Place, name: str = "") -> Holder | None:
         """What tests share without naming it; None where nothing can be stored in it."""
@@ -478,7 +703,48 @@ class States:
         code = getattr(fixturedef.func, "__code__", None)
         if type(code) is not CodeType or self._path(code.co_filename) is None:
             return None
-        return self.shared(_ValueOf(fixturedef))
+        return self.shared(_ValueOf(fixturedef, code))
+
+    def check(self, owner: Owner, values: Iterable[Holder]) -> None:
+        """Values of fixtures are compared before the last of their tests tears them down."""
+        for holder in values:
+            if not holder.is_torn_down() and not holder.is_same():
+                owner.left.add(holder)
+
+    def places(self, holder: Holder | WorkingFolder) -> set[tuple[str, str]]:
+        """(path, name) of a holder: of the modules of the repository that have its value, too, by
+        whatever name. At the end of a run.
+        """
+        origins = {holder.origin()}
+        value = holder.value() if isinstance(holder, Holder) else MISSING
+        is_named = not any(name.endswith(_UNNAMED) for _, name in origins)
+        if is_named and type(value) not in PLAIN and value is not MISSING:
+            origins |= self._places_of_values.get(identity(value), set())
+        return {((self._path(file) if file else "") or "", name) for file, name in origins}
+
+    def further_numbers(self) -> dict[int, set[int]]:
+        """Number of the read of a state → those of the same state by its other places."""
+        further: dict[int, set[int]] = {}
+        for holder in {*self._holders.values()}:
+            for sort, number in holder.numbers.items():
+                places = (f"{path}:{name}" for path, name in self.places(holder))
+                numbers = {self._read(sort, place) for place in places} - {number, -1}
+                if numbers:
+                    further[number] = numbers
+        return further
+
+    @cached_property
+    def _places_of_values(self) -> dict[int, set[tuple[str, str]]]:
+        """Identity of a value → (file, name) of the modules that have it."""
+        places: dict[int, set[tuple[str, str]]] = {}
+        for module in [*sys.modules.values()]:
+            if not issubclass(type(module), ModuleType) or not self._is_own(module):
+                continue
+            names = module_namespace(module)
+            for name, value in [*names.items()]:
+                if type(value) not in PLAIN and not is_reserved(name):
+                    places.setdefault(identity(value), set()).add((names["__file__"], name))
+        return places
 
     def set_up(self, executed: Iterable[int]) -> None:
         """The set-up of a test is over: what it put back depends on no earlier test."""
@@ -498,11 +764,14 @@ class States:
         functions.
         """
         used = {*shared}
-        if self._changed:
-            for holder in self._changed:
-                if holder in used or not holder.namers.isdisjoint(executed):
-                    owner.rests.add(holder.writer)
-        self._folder.end(owner)
+        for holder in self._changed - owner.resets:
+            if holder in used or not holder.namers.isdisjoint(executed):
+                owner.rests.add(holder.writer)
+                self.note(owner, holder, STATES)
+        if self._stored_values:
+            self._note_stored_values(owner, executed)
+        if self._folder.end(owner):
+            self._note(owner, self._folder.numbers, STATES, self._folder.origin())
         owner.rests.discard(owner)
         used.update(self._of(executed), self._resized())
         for holder in used:
@@ -512,6 +781,7 @@ class States:
                 self._written(holder, None)
             elif self._is_memoized(holder, executed, *memoized(executed)):
                 self._written(holder, holder.writer)
+                self._store(holder)
             else:
                 self._written(holder, owner)
 
@@ -529,13 +799,16 @@ class States:
             return False
         others = (executed & self._changing & holder.namers) - functions
         changed.add(holder.name)
-        return not changed - {holder.name} or all(
+        is_memoized = not changed - {holder.name} or all(
             number in self._storing_only and changed.isdisjoint(self._storing_only[number])
             for number in others
         )
+        # what is in a database was not computed by what connected to it
+        return is_memoized and not holder.is_opaque()
 
     def _written(self, holder: Holder, owner: Owner | None) -> None:
         holder.writer = owner
+        self._store(None, holder)
         before = holder.may_differ(self._stored), holder.is_quiet()
         holder.note(self._stored)
         if before != (holder.may_differ(self._stored), holder.is_quiet()) or holder.is_quiet():

@@ -122,6 +122,7 @@ class Context:
         "fixtures",
         "frame",
         "function",
+        "is_fixture",
         "left",
         "lives",
         "name",
@@ -129,9 +130,11 @@ class Context:
         "phase",
         "processes",
         "reads",
+        "resets",
         "rests",
         "shared",
         "started",
+        "values",
         "why",
     )
 
@@ -145,6 +148,7 @@ class Context:
         self.reads: set[int] = set()
         """Numbers of files and listings (`pytest_kl.reads`)."""
         self.fixtures: list[Context] = []
+        self.is_fixture = False
         self.why = ""
         """Why this can't be all that ran; empty where it is."""
         self.number = -1
@@ -162,8 +166,12 @@ class Context:
         """The tests and fixtures that left behind what it uses (`pytest_kl.states`)."""
         self.left: set[Any] = set()
         """What it left changed itself (`pytest_kl.states.Holder`)."""
+        self.resets: set[Any] = set()
+        """The same of what it set anew before it used it."""
         self.shared: list[Any] = []
-        """What outlives it and has no name: the class of a test, the value of a fixture."""
+        """What outlives it and has no name, such as the class of a test."""
+        self.values: list[Any] = []
+        """Of the set-up of a fixture its value."""
 
 
 class Memoizing:
@@ -269,15 +277,26 @@ class Tracer:
         memoization: Any = None,
         reads: Any = None,
         states: Any = None,
+        watch: Any = None,
+        written: Any = None,
     ) -> None:
         self._top = realpath(top)
         self._child_processes, self._foreign = children, foreign
+        self._written_module = written
+        """The module of that name; None where files of tests concern no other test."""
+        self._opened_files: Any = watch and watch.Watch(self._top)
+        """What other processes open; None in one of these."""
         self._memoization = memoization
         """The module of that name; None where values die with the process."""
         self._reads_module = reads
         """The module of that name, which a child process loads by its path."""
-        self.states: Any = states and states.States(self._path)
+        self.states: Any = states and states.States(self._path, self._state_read)
         """What tests leave behind; None where that ends with the process."""
+        self._states_module = states
+        self._library: dict[int, str] = {}
+        """Identity of code that sets or asks what the library has for all → what it does."""
+        self._library_code: list[CodeType] = []
+        """That code."""
         self._shared: list[Any] = []
         self._parent: Any = None
         """What collected the last test, …"""
@@ -314,6 +333,8 @@ class Tracer:
         self._session_calls = 0
         self._tests: dict[str, Context] = {}
         self._fixtures: dict[Any, Context] = {}
+        self._session_fixtures: set[int] = set()
+        """Identities of their code."""
         self._imports: set[tuple[str, str]] = set()
         self._reads: Reads | None = None
         self.asking: set[int] = set()
@@ -364,9 +385,21 @@ class Tracer:
             make = self._reads_module.Reads
             self._reads = make(self._top, self._path, self._stack, self.fail)
             HANDLERS.update(self._reads.handlers())
+            if self._written_module is not None:
+                written = self._written_module.Written(
+                    self._top, self._running_test, self._reads.acts, self._state_read
+                )
+                self._reads.written = written
+                HANDLERS.update(written.handlers())
             self._reads.finder.install()
             self.asking |= set(map(_identity, self._reads.asking))
-            for code in self._reads.asking:
+            if self.states is not None:
+                HANDLERS["os.chdir"] = self._on_chdir
+                library = self._states_module.watched_code()
+                self._library = {_identity(code): name for code, name in library.items()}
+                self._library_code = [*library]
+                self.asking.update(self._library)
+            for code in (*self._reads.asking, *self._library_code):
                 engine.watch(code)
         HANDLERS["import"] = self._on_import
         HANDLERS.update(dict.fromkeys(_PROCESSES, self._on_process))
@@ -383,6 +416,8 @@ class Tracer:
         HANDLERS.clear()
         if self._reads is not None:
             self._reads.finder.remove()
+        if self._opened_files is not None:
+            self._opened_files.end()
         engine, self._engine = self._engine, None
         if engine is not None:
             self._flush()
@@ -544,31 +579,87 @@ class Tracer:
 
     # what looks for files
 
-    def asks(self, code: CodeType, frame: FrameType) -> None:
-        """A function that looks for files starts."""
-        if self._reads is not None:
-            try:
+    def asks(self, code: CodeType, frame: FrameType) -> bool:
+        """A function that looks for files starts, or one that sets or asks what the library has for
+        the whole process. False where its further starts in this test show nothing new.
+        """
+        if self._reads is None:
+            return True
+        try:
+            watched = self._library.get(_identity(code))
+            if watched is None:
                 self._reads.asks(code, frame)
-            except Exception as problem:
-                self.fail(problem)
+                return True
+            return self._uses_library(watched, frame)
+        except Exception as problem:
+            self.fail(problem)
+        return True
+
+    def _uses_library(self, watched: str, frame: FrameType) -> bool:
+        owner = next((context for context in reversed(self._stack) if not context.frame), None)
+        if watched == self._states_module.SEEDS:
+            is_random = "a" in frame.f_locals and frame.f_locals["a"] is None
+            self.states.seeded(owner, frame.f_locals.get("self"), is_random)
+            return True
+        if owner is not None and not self._module_runs():
+            self.states.logs(owner)
+        return False
+
+    def _running_test(self) -> Context | None:
+        """The test, or the set-up of a fixture, that runs; None while a module is imported, and while
+        what all tests of the session have in common is torn down after the last of them.
+        """
+        if self._stack and self._stack[0].phase == 2 and self._session_fixtures:
+            frame: FrameType | None = self._getframe(1)
+            while frame is not None:
+                if _identity(frame.f_code) in self._session_fixtures:
+                    return None
+                frame = frame.f_back
+        for context in reversed(self._stack):
+            if context.code is not None and context.code.co_name == MODULE:
+                return None
+            if not context.frame:
+                return context
+        return None
+
+    def _on_chdir(self, args: tuple[Any, ...]) -> None:
+        if self._stack:
+            self.states.moves(self._stack[0])
+
+    def _state_read(self, sort: str, place: str) -> int:
+        if self._reads is None:
+            return -1
+        return self._reads.state(sort, place)
 
     def calls(self, function: object, argument: object, frame: FrameType) -> bool:
         """Code of the repository calls something. False where it is nothing that looks for files."""
         if self._reads is None or self._reads_module is None:
             return False
-        if not any(function is wanted for wanted in self._reads_module.STATE_CALLS):
-            return False
+        is_state = any(function is wanted for wanted in self._reads_module.STATE_CALLS)
         try:
-            self._reads.ask(argument, True, frame)
+            if is_state:
+                self._reads.ask(argument, True, frame)
+                return True
+            cache = self._memoization and self._memoization.cleared(function, argument)
+            if cache is None or self.states is None:
+                return False
+            if self._running_test() is None:
+                return True
+            self._flush()
+            for context in self._stack:
+                if not context.frame:
+                    executed = set().union(*context.started)
+                    self.states.cleared(context, cache, executed, context.phase == 0)
         except Exception as problem:
             self.fail(problem)
         return True
 
     def may_call(self, code: CodeType) -> bool:
         """Whether some call of it may be such a one: a call has the function's name."""
-        return self._reads_module is not None and not self._reads_module.STATE_NAMES.isdisjoint(
-            code.co_names
-        )
+        if self._reads_module is None:
+            return False
+        names: frozenset[str] = self._reads_module.CALL_NAMES
+        return not names.isdisjoint(code.co_names)
 
     # what is stored for later tests
 
@@ -594,10 +685,13 @@ class Tracer:
             self._opens_closures = True
 
     def _find_cached(self, namespace: Mapping[str, Any]) -> None:
-        for code, name in (
+        for code, name, cache in (
             self._memoization.cached_functions(namespace) if self._memoization else ()
         ):
             if self._engine is not None and self._path(code.co_filename):
+                if self.states is not None and cache is not None:
+                    looked_at = self._numbers_of_looked_at() if self._tests else ()
+                    self.states.cache(cache, name, code.co_filename, looked_at)
                 memoizing = Memoizing(code, looks=False)
                 memoizing = self._storing.setdefault(_identity(code), memoizing)
                 self.memoizing[_identity(code)] = memoizing
@@ -605,6 +699,10 @@ class Tracer:
                 memoizing.names.add(name)
                 memoizing.computes |= {name}
                 self._engine.watch(code)
+
+    def _numbers_of_looked_at(self) -> Iterator[tuple[int, CodeType]]:
+        for code in self._looked_at:
+            yield self._numbers[_KEY(code)], code
 
     def _decide(self, memoizing: Memoizing, frame: FrameType) -> bool:
         """Whether a function stores what it computes."""
@@ -819,6 +917,7 @@ class Tracer:
         self._namespaces.append(namespace)
         for context in reversed(self._stack):
             if context.code is code:
+                self._take_opened(context)
                 self._pop(context)
                 break
         if self._engine is not None and not self._module_runs():
@@ -864,6 +963,8 @@ class Tracer:
 
     def _mark(self, why: str) -> None:
         if self._getpid() == self._pid:
+            if self._stack and self._opened_files is not None:
+                self._opened_files.begin()
             # what pytest, its plugins and kl itself start belongs to no test
             if self._stack and not self._has_started_processes:
                 self._has_started_processes, self._running = True, _running_children()
@@ -872,8 +973,18 @@ class Tracer:
 
     # tests
 
+    def _take_opened(self, context: Context | None) -> None:
+        """What was opened until now, by whatever process, belongs to this test, fixture or module."""
+        if self._opened_files is None or not self._opened_files.is_on or self._reads is None:
+            return
+        opened = self._opened_files.take()
+        # else nothing but this process opened something
+        if context is not None and any(one.why for one in (context, *context.fixtures)):
+            context.reads.update(self._reads.number(path, "", False) for path in opened)
+
     def begin(self, nodeid: str) -> None:
         """A test begins."""
+        self._take_opened(None)
         if self.states is not None:
             self.states.begin()
         context = self._tests.get(nodeid)
@@ -905,6 +1016,9 @@ class Tracer:
                 self._use_class(context, item)
             elif phase == 2:
                 self._use_fixtures(context, item)
+                if self.states is not None:
+                    for fixture in context.fixtures:
+                        self.states.check(context, fixture.values)
             elif self.states is not None:
                 self.states.set_up(context.started[0])
 
@@ -923,7 +1037,7 @@ class Tracer:
                 self._parent, own = parent, getattr(item, "cls", None)
                 self._class = None if own is None else self.states.shared({"": own})
             if self._class is not None:
-                context.shared.append(self._class)
+                self.states.share(context, self._class)
 
     def _leave(self, context: Context) -> None:
         """Note what a test, or the set-up of a fixture, has left behind."""
@@ -931,7 +1045,9 @@ class Tracer:
             executed = set().union(*context.started)
             shared = [*context.shared]
             for fixture in context.fixtures:
-                shared += fixture.shared
+                for holder in fixture.values:
+                    self.states.share(context, holder)
+                shared += fixture.values
             self.states.end(context, executed, shared, self._memoized)
 
     def _memoized(self, executed: set[int]) -> tuple[set[str], set[int]]:
@@ -986,6 +1102,7 @@ class Tracer:
         self._spawning = []
         if self._has_started_processes:
             self._left_running |= _running_children() - self._running
+        self._take_opened(context)
         self._pop(context)
         self._leave(context)
 
@@ -993,6 +1110,9 @@ class Tracer:
         """The set-up of a fixture of wider scope begins."""
         code = getattr(fixturedef.func, "__code__", None)
         context = Context(str(fixturedef.argname), code if type(code) is CodeType else None)
+        context.is_fixture = True
+        if context.code is not None and fixturedef.scope == "session":
+            self._session_fixtures.add(_identity(context.code))
         self._fixtures[fixturedef] = context
         self._push(context)
         return context
@@ -1001,13 +1121,14 @@ class Tracer:
         """It is over. A fixture that was set up inside belongs to the one around it."""
         if self._has_started_processes:  # on these rest all that use the fixture
             self._running |= _running_children()
+        self._take_opened(context)
         self._pop(context)
         self._share((getattr(fixturedef, "cached_result", None) or (None,))[0])
         self._leave(context)
         if self.states is not None:
             holder = self.states.fixture(fixturedef)
             if holder is not None:
-                context.shared.append(holder)
+                context.values.append(holder)
         if self._stack:
             self._stack[-1].fixtures.append(context)
 
@@ -1067,12 +1188,41 @@ class Tracer:
         repository.
         """
         left_by_test: dict[str, list[tuple[str, str]]] = {}
-        for name, context in self._tests.items():
-            origins = (holder.origin() for holder in context.left)
-            left = {((self._path(file) if file else "") or "", shown) for file, shown in origins}
+        for name, context in [*self._tests.items(), *self._left_by_fixtures()]:
+            left: set[tuple[str, str]] = set()
+            for holder in context.left:
+                left |= self.states.places(holder)
             if left:
                 left_by_test[name] = sorted(left)
+        for name, context in self._tests.items():
+            for fixture in self._with_fixtures(context)[1:]:
+                left_by_test[name] = sorted(
+                    {*left_by_test.get(name, ()), *left_by_test.get(self._name_of(fixture), ())}
+                )
+            if not left_by_test.get(name, True):
+                del left_by_test[name]
         return left_by_test
+
+    def _left_by_fixtures(self) -> Iterator[tuple[str, Context]]:
+        """The set-ups of fixtures, by their names, with what they leave changed to the end."""
+        for context in self._fixtures.values():
+            context.left = {holder for holder in context.left if not holder.is_as_before()}
+            if context.left:
+                yield self._name_of(context), context
+
+    def _name_of(self, fixture: Context) -> str:
+        """As that of a test, and like none."""
+        path = self._path(fixture.code.co_filename) if fixture.code else ""
+        return f"{path or ''}::{fixture.name}()"
+
+    def _expand_states(self) -> None:
+        """What is read of a state is read of all places where it is."""
+        if self.states is None:
+            return
+        numbers = self.states.further_numbers()
+        for context in [*self._tests.values(), *self._fixtures.values()] if numbers else ():
+            for number in numbers.keys() & context.reads:
+                context.reads |= numbers[number]
 
     def _plain_reads(
         self,
@@ -1084,6 +1234,7 @@ class Tracer:
         """
         if self._reads is None or self._reads.too_many:
             return None
+        self._expand_states()
         keys = self._reads.keys()
 
         def own(reads: Iterable[int]) -> list[int]:
@@ -1251,7 +1402,10 @@ class _Monitoring:
         def on_start(code: CodeType, offset: int) -> Any:
             key = _identity(code)
             if key in asking:
-                return tracer.asks(code, getframe(1))
+                if tracer.asks(code, getframe(1)):
+                    return None
+                silent(code)
+                return disable
             append(code)
             if looks and key not in named:
                 tracer.look(code, getframe(1))
@@ -1266,7 +1420,8 @@ class _Monitoring:
 
         def on_outside(code: CodeType, offset: int) -> Any:
             if _identity(code) in asking:
-                return tracer.asks(code, getframe(1))
+                tracer.asks(code, getframe(1))
+                return None
             try:
                 return None if tracer.outside(code, getframe(1)) else disable
             except Exception as problem:

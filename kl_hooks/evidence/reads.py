@@ -23,7 +23,16 @@ VARIABLES: Final = "/environ"
 """The path of a question for a variable of the environment that was not set, …"""
 SET_VARIABLES: Final = "/environ/set"
 """… and of the value of one that was."""
-ELSEWHERE: Final = (INSTALLED, VARIABLES, SET_VARIABLES)
+STATES: Final = "/state"
+"""The path of reads of what tests share: an earlier test left it changed, or it is the value of a
+fixture or the class of the test. The pattern is `app.py:REGISTRY`; …"""
+STORED: Final = "/state/stored"
+"""… of what an earlier test computed and stored, …"""
+TOUCHED: Final = "/state/touched"
+"""… of what removes such a state, whether there was one or not, …"""
+RESET: Final = "/state/reset"
+"""… and of what the test set anew before it used it."""
+ELSEWHERE: Final = (INSTALLED, VARIABLES, SET_VARIABLES, STATES, STORED, TOUCHED, RESET)
 """The paths of reads of what is no file of the repository."""
 
 

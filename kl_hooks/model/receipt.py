@@ -123,6 +123,7 @@ FACT_CLASSES: Final[Mapping[str, str]] = {
     "looks": "the files that its tests looked for, and whose state they asked for",
     "stores": "what computed the values that functions store for later calls",
     "states": "what its tests leave behind for later ones",
+    "shares": "what its tests find that earlier ones left, and take away",
 }
 """Class of facts → in words what a run recorded that has it. A run names its classes in
 `environment["facts"]`; one of an earlier kl has fewer, and none of its results transfers to a

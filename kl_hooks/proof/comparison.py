@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.code.assignments import ALL, Body, bodies, changed_assignments
 from kl_hooks.code.function_code import placed_functions
@@ -58,6 +58,14 @@ class Touch:
             or test.executed_any(self.symbols)
             or not test.reads.isdisjoint(self.reads)
         )
+
+
+class Names(NamedTuple):
+    """The names in code that a test executed."""
+
+    everywhere: frozenset[str]
+    outside_of_stores: frozenset[str]
+    """Without functions that store what they compute."""
 
 
 class Comparison:
@@ -433,6 +441,39 @@ class Comparison:
             if uses_of_file.error or name in uses_of_file.names_of_bases:
                 everything |= Touch(files=self.needing([user]))
         return everything
+
+    def names_in(self, test: TestFacts, files: Set[str]) -> Names:
+        """The names in the code of some files that a test executed."""
+        everything, computing = set[str](), set[str]()
+        for path in files & {self.symbols.paths[index] for index in test.own}:
+            uses_of_file = self.introspection(path)
+            for symbol, indexes in self._indexes_in(path).items():
+                executed = indexes & test.own
+                if not executed:
+                    continue
+                names = uses_of_file.symbols[symbol].names
+                names = names | {uses_of_file.aliases.get(name, name) for name in names}
+                everything |= names
+                if not executed <= self._storing:
+                    computing |= names
+        return Names(frozenset(everything), frozenset(computing))
+
+    @cached_property
+    def _storing(self) -> frozenset[int]:
+        """The functions that store what they compute: they get it without computing it."""
+        values = self.executed.values.items()
+        return frozenset(index for index, computed in values if index in computed)
+
+    @cached_property
+    def _symbol_indexes(self) -> dict[str, dict[str, frozenset[int]]]:
+        return {}
+
+    def _indexes_in(self, path: str) -> Mapping[str, frozenset[int]]:
+        """Symbol of a file, as its introspection names it → the executed symbols that are it."""
+        if path not in self._symbol_indexes:
+            symbols = self.introspection(path).symbols
+            self._symbol_indexes[path] = {name: self.indexes(path, name) for name in symbols}
+        return self._symbol_indexes[path]
 
     def base_header(self, path: str, base: str) -> tuple[str, str] | None:
         """The file and name of the class that a base of a class is, where both are of the

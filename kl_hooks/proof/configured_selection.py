@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     for option in ("deselect", "ignore", "ignore-glob"):
         parser.add_argument(f"--{option}", action="append", default=[])
     parser.add_argument("--doctest-modules", action="store_true")
+    parser.add_argument("--doctest-glob", action="append", default=[])
     for flag in "vqsxlhV":
         parser.add_argument(f"-{flag}", action="count")
     for option in "rpcoWn":
@@ -52,6 +53,17 @@ def collects_doctests(addopts: Sequence[str]) -> bool:
         return bool(_parser().parse_known_args(list(addopts))[0].doctest_modules)
     except ValueError:
         return False
+
+
+def doctest_globs(addopts: Sequence[str]) -> tuple[str, ...]:
+    """The names of the texts whose examples pytest collects; by default `test*.txt`."""
+    try:
+        options, _ = _parser().parse_known_args(list(addopts))
+    except ValueError:
+        return ()
+    if "no:doctest" in (options.p or ()):
+        return ()
+    return tuple(options.doctest_glob) or ("test*.txt",)
 
 
 class ConfiguredSelection(NamedTuple):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.git import files
@@ -17,12 +17,18 @@ if TYPE_CHECKING:
     from kl_hooks.git.repository import Repository
 
 
+_TEXTS: Final = (".txt", ".rst", ".md", ".adoc", ".doctest")
+"""The endings of texts whose examples pytest may be set to collect."""
+
+
 @dataclass(frozen=True)
 class ContentSource:
     """The files of one content: those on disk, or those of a tree."""
 
     blobs: Mapping[str, str]
-    """Path → blob ID of tracked Python files and of files that may configure pytest or kl."""
+    """Path → blob ID of tracked Python files and texts, and of files that may configure pytest or
+    kl.
+    """
     read: Callable[[Iterable[str]], Iterator[tuple[str, bytes]]]
     """The contents of files by path, of those that can be read."""
 
@@ -52,7 +58,7 @@ def content_source(repo: Repository, tree: str, *, untracked: bool = False) -> C
 
     `untracked`: on disk also the files that git does not track, and does not ignore.
     """
-    wanted = (".py", *CONFIG_NAMES, SETTINGS_FILE)
+    wanted = (".py", *_TEXTS, *CONFIG_NAMES, SETTINGS_FILE)
     if tree == STAGED:
         entries = {entry.path: entry for entry in files.staged_files(repo, wanted)}
     elif tree:

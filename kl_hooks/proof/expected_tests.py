@@ -8,13 +8,13 @@ called missing.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.config.settings import KnownFailure
 from kl_hooks.git.files import path_matches
-from kl_hooks.proof.configured_selection import ConfiguredSelection
+from kl_hooks.proof.configured_selection import ConfiguredSelection, doctest_globs
 from kl_hooks.proof.content_source import ContentSource
 from kl_hooks.proof.defined_tests import (
     DefinedTests,
@@ -29,6 +29,9 @@ from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
+
+
+_EXAMPLE: Final = b">>>"
 
 
 class Missing(NamedTuple):
@@ -76,6 +79,8 @@ class Expected:
     """Globs of files that are no tests (`verify: exclude:`)."""
     notes: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    texts: frozenset[str] = frozenset()
+    """Files with examples that pytest collects as doctests, and that are no Python."""
 
     def accepts_failure(self, test: str) -> bool:
         """Whether a failure of this test is known, or its file is none of the tests."""
@@ -131,7 +136,14 @@ class Expected:
                 Missing(name, reason or why + self.nearer.get(path, "")) for name, why in lost
             ]
             unsure += open_
+        missing += self._missing_texts(reported)
         return Assessment(tuple(missing), tuple(unsure))
+
+    def _missing_texts(self, reported: Reported) -> Iterator[Missing]:
+        for path in sorted(self.texts):
+            is_settled = path in reported.tests or reported.skips(path) or reported.omits(path)
+            if not is_settled and not reported.complete(path, [path.rpartition("/")[2]]):
+                yield Missing(path, "no complete run collected its examples")
 
     def _unsure(self, path: str, defined: DefinedTests | None) -> str:
         """Why it is unknown whether this file has tests that could be collected; empty where it is
@@ -230,9 +242,30 @@ def expected_tests(
         ignored,
         source.text,
         configured,
+        texts=_texts(source, configs, configured, exclude),
         notes=(*changed, *configured.notes(omitted)),
         unread=configs.unread,
     )
+
+
+def _texts(
+    source: ContentSource,
+    configs: PytestConfigs,
+    configured: ConfiguredSelection,
+    exclude: Sequence[str],
+) -> frozenset[str]:
+    """The files with examples that pytest collects by their names."""
+    globs = {config: doctest_globs(config.addopts) for config in configs.by_folder.values()}
+    candidates = []
+    for path in source.blobs:
+        if path.endswith(".py"):
+            continue
+        config = configs.for_file(path)
+        patterns = globs.get(config, doctest_globs(config.addopts))
+        if config.collects_by(path, patterns) and not configured.ignores(path):
+            candidates.append(path)
+    paths = [path for path in candidates if not any(path_matches(path, glob) for glob in exclude)]
+    return frozenset(path for path, content in source.read(paths) if _EXAMPLE in content)
 
 
 def _configured(

@@ -98,10 +98,13 @@ def _other_runs(
     tree: str | None,
     own_runs: Mapping[str, OtherRun],
 ) -> list[OtherRun]:
-    """The runs of other contents, without results that a test may have spoiled since."""
+    """The runs of other contents, and those of the content itself, without results that a test may
+    have spoiled.
+    """
     others = other_runs(ws, repo, snapshot, content.trees, tree)
-    spoiled = SpoiledResults.of([*own_runs.values(), *others])
-    return [spoiled.taken_from(run) for run in others]
+    runs = [*own_runs.values(), *others]
+    spoiled = SpoiledResults.of(runs)
+    return [spoiled.taken_from(run) for run in runs]
 
 
 def _gate_facts(

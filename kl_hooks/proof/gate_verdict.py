@@ -88,11 +88,15 @@ def decide(facts: GateFacts) -> Proof:
     proof = _proof_by_own_runs(facts)
     runs: list[OtherRun] = []
     if proof.tier < Tier.INFERRED:
-        content = facts.content
+        content, compared = facts.content, facts.other_runs()
+        # with others a result of its own may count no more: it did not run together with theirs
+        own_runs = [run for run in compared if run.is_own]
+        if own_runs:
+            facts = replace(facts, content=for_environment(content, own_runs), own_runs=own_runs)
         runs = [
             _by_configuration(run, content)
-            for run in facts.other_runs()
-            if facts.is_of_origin(run.original)
+            for run in compared
+            if not run.is_own and facts.is_of_origin(run.original)
         ]
     proof, all_facts, used_runs = _with_other_runs(facts, proof, runs)
     own_entries = facts.counting.entries

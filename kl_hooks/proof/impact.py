@@ -309,7 +309,14 @@ def symbol_states(
     runs = Runs(ws, snapshot, content)
     parts = [one for one in runs.parts if not origin or _is_of_ci(one.original, ws.environ)]
     names = module_names(
-        sorted({*content_source(repo, content.other or "").blobs, *content_difference.changes})
+        sorted(
+            path
+            for path in {
+                *content_source(repo, content.other or "").blobs,
+                *content_difference.changes,
+            }
+            if path.endswith(".py")
+        )
     )
     answer: list[SymbolState] = []
     for change in content_difference.changes.values():

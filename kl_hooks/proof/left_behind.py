@@ -1,24 +1,49 @@
-"""Results that a newer test may have spoiled: it leaves behind what no earlier run had left.
+"""Results that a newer test may have spoiled: it leaves behind what no earlier run had left, or
+takes away what an earlier test leaves for a later one.
 
 A test that is new, or executes something that changed, may leave a global changed that another test
 uses. `--kl-impacted` runs the first one, and finds the result of the other valid: nothing that it
-executed differs. Whether they pass together only a run of both shows (ADR-0071).
+executed differs. Whether they pass together only a run of both shows (ADR-0071). What it takes away
+is not there where it runs alone, so it counts that its code names it, or that it cleared a cache,
+removed a file, set a logger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from kl_hooks.evidence.ledger import Entry
+from kl_hooks.evidence.reads import RESET, STATES, STORED, TOUCHED, Read
 from kl_hooks.evidence.snapshot import newest_first
-from kl_hooks.proof.comparison import Comparison, TestFacts, Touch
-from kl_hooks.proof.facts import STALE, VALID, Verdict
+from kl_hooks.proof.comparison import Comparison, Names, TestFacts, Touch
+from kl_hooks.proof.facts import STALE, VALID, Difference, Verdict
 from kl_hooks.proof.other_runs import OtherRun
 
-_ENVIRONMENT: Final = ("environ", "getenv")
-_WORKING_FOLDER: Final = "getcwd"
+_WORKING_FOLDER: Final = ":getcwd"
 """Every relative path starts from it."""
+_RANDOM: Final = ":random"
+_LOGGERS: Final = ":logging()"
+"""Found by each test that logs."""
+_SETTING: Final = frozenset(
+    (
+        *("setLevel", "addHandler", "removeHandler", "addFilter", "removeFilter", "disable"),
+        *("basicConfig", "dictConfig", "fileConfig", "handlers", "filters", "level"),
+        *("disabled", "propagate"),
+    )
+)
+"""The names by which code sets loggers."""
+_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    ":environ": ("environ", "getenv"),
+    _RANDOM: ("random", *random.__all__),
+    _LOGGERS: ("logging",),
+}
+"""Place → the names by which code uses it; of all others their own."""
+_UNNAMED: Final = "()"
+"""At the end of the name of what code uses by other names (`pytest_kl.states`)."""
 
 
 class _Left(NamedTuple):
@@ -48,27 +73,27 @@ class SpoiledResults(NamedTuple):
         ordered = [by_id[entry.id] for entry in newest_first(run.original for run in runs)]
         left_by_run = [frozenset(_left_in(run)) for run in ordered]
         stale: dict[str, dict[str, Verdict]] = {}
-        writers: dict[str, set[_Left]] = {}
+        partners: dict[str, dict[str, str]] = {}
+        comparisons = _Comparisons(ordered)
         for place, run in enumerate(ordered):
-            new = _new_left(ordered, left_by_run, place)
-            if not new or run.executed is None:
+            if run.executed is None:
                 continue
-            comparison = Comparison(run.executed, run.changes)
-            valid = [name for name, verdict in run.verdicts.items() if verdict.state == VALID]
-            tests = [comparison.test(name) for name in valid]
-            for left in new:
-                for name in _users(comparison, tests, left):
-                    stale.setdefault(run.original.id, {})[name] = Verdict(STALE, left.reason())
-                    writers.setdefault(name, set()).add(left)
-        for name in writers:
+            spoiled = (
+                *_spoiled_by_left(ordered, left_by_run, place, comparisons),
+                *_spoiled_by_touch(ordered, place, comparisons),
+                *_spoiled_by_absence(ordered, place, comparisons),
+            )
+            for entry, name, reason, others in spoiled:
+                stale.setdefault(entry, {})[name] = Verdict(STALE, reason)
+                partners.setdefault(name, {}).update(others)
+        for name, others in partners.items():
             if any(_is_valid(run, name, stale) for run in ordered):
                 continue
-            # both must run again, in one run
-            for left in writers[name]:
-                why = Verdict(STALE, f"it leaves {left.name} changed, which {name} uses")
+            # all of them must run again, in one run
+            for test, reason in others.items():
                 for run in ordered:
-                    if _is_valid(run, left.test, stale):
-                        stale.setdefault(run.original.id, {})[left.test] = why
+                    if _is_valid(run, test, stale):
+                        stale.setdefault(run.original.id, {})[test] = Verdict(STALE, reason)
         return cls(stale)
 
     def taken_from(self, run: OtherRun) -> OtherRun:
@@ -86,8 +111,13 @@ def _is_valid(run: OtherRun, name: str, stale: Mapping[str, Mapping[str, Verdict
 
 
 def _left_in(run: OtherRun) -> Iterator[_Left]:
+    """By tests, and by set-ups of fixtures, whose names end like no test's."""
     for test, places in run.executed.left.items() if run.executed else ():
         yield from (_Left(test, path, name) for path, name in places)
+
+
+def _left_by_fixtures(left: Iterable[_Left]) -> frozenset[_Left]:
+    return frozenset(place for place in left if place.test.endswith(_UNNAMED))
 
 
 def _new_left(
@@ -99,8 +129,11 @@ def _new_left(
     tree = _tree(ordered[place].original)
     newer = {at for at in range(place) if _tree(ordered[at].original) != tree}
     before = [at for at in range(len(ordered)) if at not in newer]
-    new = frozenset().union(*(left_by_run[at] for at in newer))
-    new = new.difference(*(left_by_run[at] for at in before))
+    new = frozenset[_Left]().union(*(left_by_run[at] for at in newer))
+    earlier = frozenset[_Left]().union(*(left_by_run[at] for at in before))
+    # who uses a fixture that left the same before brings nothing new
+    same = {left[1:] for left in _left_by_fixtures(new & earlier)}
+    new = frozenset(left for left in new - earlier if left[1:] not in same)
     return sorted(
         left
         for left in new
@@ -113,17 +146,238 @@ def _tree(entry: Entry) -> str | None:
     return entry.receipt.tree_all or entry.receipt.tree
 
 
+class _Comparisons:
+    """The runs compared with the content, each once."""
+
+    def __init__(self, runs: Sequence[OtherRun]) -> None:
+        self._by_run: dict[str, Comparison] = {}
+        others = (run.changes for run in runs if not run.is_own)
+        self._text = next(others, Difference()).text
+
+    def of(self, run: OtherRun) -> Comparison:
+        """Of a run that recorded what its tests executed."""
+        if run.original.id not in self._by_run:
+            assert run.executed is not None
+            difference = run.changes
+            if run.is_own:  # what it ran on is there now
+                difference = replace(difference, text=lambda path, side: self._text(path, 1))
+            self._by_run[run.original.id] = Comparison(run.executed, difference)
+        return self._by_run[run.original.id]
+
+
+class _Spoiled(NamedTuple):
+    """A result that counts no more."""
+
+    entry: str
+    """The ID of its run."""
+    test: str
+    reason: str
+    partners: Mapping[str, str]
+    """Test that must run together with it → why."""
+
+
+def _valid_tests(run: OtherRun) -> list[str]:
+    return [name for name, verdict in run.verdicts.items() if verdict.state == VALID]
+
+
+def _spoiled_by_left(
+    ordered: Sequence[OtherRun],
+    left_by_run: Sequence[frozenset[_Left]],
+    place: int,
+    comparisons: _Comparisons,
+) -> Iterator[_Spoiled]:
+    """Results of tests that use what a newer one leaves changed."""
+    new = _new_left(ordered, left_by_run, place)
+    if not new:
+        return
+    comparison = comparisons.of(ordered[place])
+    tests = [comparison.test(name) for name in _valid_tests(ordered[place])]
+    for left in new:
+        for name in _users(comparison, tests, left):
+            why = f"it leaves {left.name} changed, which {name} uses"
+            yield _Spoiled(ordered[place].original.id, name, left.reason(), {left.test: why})
+
+
 def _users(comparison: Comparison, tests: Sequence[TestFacts], left: _Left) -> Iterator[str]:
-    """The tests that execute code which names what was left changed."""
-    names = _ENVIRONMENT if left.name in _ENVIRONMENT else (left.name,)
+    """The tests that execute code which names what was left changed, or found it changed."""
+    place = f"{left.path}:{left.name}"
     touch = Touch()
-    for name in names:
+    # nobody can rely on numbers that nothing seeded
+    is_random = place == _RANDOM
+    for name in () if is_random else _names_of(place):
         touch |= comparison.users_of_name(name, left.path)
-    is_for_all = (left.path, left.name) == ("", _WORKING_FOLDER)
+    shared = comparison.read_by([Read(STATES, place), Read(STORED, place)])
+    is_for_all = place == _WORKING_FOLDER
     for test in tests:
         is_user = touch.fits(test) and _may_have(comparison, test, left.path)
-        if test.nodeid != left.test and (is_for_all or is_user):
+        is_user = is_user or is_for_all or shared.fits(test)
+        if is_user and test.nodeid != left.test and Read(RESET, place) not in test.reads:
             yield test.nodeid
+
+
+def _names_of(place: str) -> tuple[str, ...]:
+    """The names by which code uses a place."""
+    return _NAMES.get(place, (place.rpartition(":")[2],))
+
+
+def _newer_tests(
+    ordered: Sequence[OtherRun], place: int
+) -> Iterator[tuple[OtherRun, Sequence[str]]]:
+    """Runs of other contents that are newer than the one at a place, with their tests that no older
+    run has a valid result of.
+    """
+    tree = _tree(ordered[place].original)
+    newer = [run for run in ordered[:place] if _tree(run.original) != tree and run.executed]
+    before = [run for run in ordered if run not in newer]
+    for run in newer:
+        new = [
+            name
+            for name in _valid_tests(run)
+            if not any(_is_valid(other, name, {}) for other in before)
+        ]
+        if new:
+            yield run, new
+
+
+def _spoiled_by_touch(
+    ordered: Sequence[OtherRun], place: int, comparisons: _Comparisons
+) -> Iterator[_Spoiled]:
+    """Results of tests that found what an earlier test had left, and that a newer one may remove."""
+    relying = _Relying(ordered[place])
+    if not relying.tests:
+        return
+    for run, new in _newer_tests(ordered, place):
+        files = comparisons.of(ordered[place]).files_with(*relying.names)
+        comparison = comparisons.of(run)
+        for test in map(comparison.test, new):
+            names = comparison.names_in(test, files)
+            for state in sorted(relying.tests):
+                if _touches(test, names, state):
+                    yield from relying.spoiled_by(test.nodeid, state)
+
+
+def _spoiled_by_absence(
+    ordered: Sequence[OtherRun], place: int, comparisons: _Comparisons
+) -> Iterator[_Spoiled]:
+    """Results of newer tests that use what an earlier test leaves, and ran without that one."""
+    leaving = _Relying(ordered[place]).leaving
+    if not leaving:
+        return
+    wanted = frozenset(name for state in leaving for name in _names_of(state))
+    for run, new in _newer_tests(ordered, place):
+        files = comparisons.of(ordered[place]).files_with(*wanted)
+        comparison = comparisons.of(run)
+        together = {
+            name
+            for other in ordered
+            if _tree(other.original) == _tree(run.original)
+            for name in _valid_tests(other)
+        }
+        for test in map(comparison.test, new):
+            names = comparison.names_in(test, files).everywhere
+            found = {read.pattern for read in test.reads if read.path in (STATES, STORED)}
+            for state in sorted(leaving):
+                is_used = state == _WORKING_FOLDER or state in found
+                is_used = is_used or not names.isdisjoint(_names_of(state))
+                if is_used and Read(RESET, state) not in test.reads:
+                    shown = _shown(state)
+                    for other in leaving[state] - together - {test.nodeid}:
+                        why = f"{other} leaves {shown} changed, and they did not run together"
+                        partners = {other: f"it leaves {shown} changed, which {test.nodeid} uses"}
+                        yield _Spoiled(run.original.id, test.nodeid, why, partners)
+
+
+def _shown(state: str) -> str:
+    """A place for a person: `REGISTRY of app.py`."""
+    path, _, name = state.rpartition(":")
+    name = name.removesuffix(_UNNAMED)
+    if name.startswith("#"):
+        return "a file outside of the repository"
+    return f"{name} of {path}" if path else name
+
+
+def _touches(test: TestFacts, names: Names, state: Read) -> bool:
+    """Whether a test may remove a state."""
+    touched = {read.pattern for read in test.reads if read.path == TOUCHED}
+    if state.pattern in touched or (touched and _touches_file(touched, state.pattern)):
+        return True
+    if state.pattern == _LOGGERS:
+        return Read(STORED, _LOGGERS) in test.reads and not _SETTING.isdisjoint(names.everywhere)
+    if state.path == STATES:
+        is_shared = Read(STORED, state.pattern) in test.reads
+        return is_shared or not names.everywhere.isdisjoint(_names_of(state.pattern))
+    return not names.outside_of_stores.isdisjoint(_names_of(state.pattern))
+
+
+def _touches_file(touched: Set[str], place: str) -> bool:
+    """Whether one of these is in a folder that was listed, or a folder that the file is in."""
+    name = place.removesuffix(_UNNAMED)
+    if name.endswith("/*"):
+        return any(other.startswith(name[:-1]) for other in touched)
+    parts = name.split("/")
+    return any(f"{'/'.join(parts[:depth])}/{_UNNAMED}" in touched for depth in range(1, len(parts)))
+
+
+class _Relying:
+    """The tests of a run that found what earlier tests had left."""
+
+    def __init__(self, run: OtherRun) -> None:
+        """Of a run that recorded what its tests executed."""
+        assert run.executed is not None
+        self._entry, self._executed = run.original.id, run.executed
+        self._valid = _valid_tests(run)
+        tests: dict[Read, set[str]] = {}
+        for name in self._valid:
+            for read in self._reads(name):
+                if read.path in (STATES, STORED):
+                    tests.setdefault(read, set()).add(name)
+        self.tests = {state: frozenset(names) for state, names in tests.items()}
+        """State → the tests with a valid result that found it."""
+
+    def _reads(self, test: str) -> Iterable[Read]:
+        reads = self._executed.reads
+        return reads.tests.get(test, ()) if reads else ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names by which code may remove what they found."""
+        names = frozenset(name for state in self.tests for name in _names_of(state.pattern))
+        return names | _SETTING if any(state.pattern == _LOGGERS for state in self.tests) else names
+
+    @cached_property
+    def leaving(self) -> Mapping[str, frozenset[str]]:
+        """State → the tests with a valid result that left it changed, or wrote such a file."""
+        leaving: dict[str, set[str]] = {}
+        for test in self._valid:
+            for path, name in self._executed.left.get(test, ()):
+                leaving.setdefault(f"{path}:{name}", set()).add(test)
+            for read in self._reads(test):
+                if read.path == TOUCHED and read.pattern.startswith(":"):
+                    leaving.setdefault(read.pattern, set()).add(test)
+        return {state: frozenset(tests) for state, tests in leaving.items()}
+
+    @cached_property
+    def _leaving_by_name(self) -> Mapping[str, frozenset[str]]:
+        """The same by the name alone: a value may be found in another module than it was left in."""
+        by_name: dict[str, set[str]] = {}
+        for state, tests in self.leaving.items():
+            by_name.setdefault(_name_of(state), set()).update(tests)
+        return {name: frozenset(tests) for name, tests in by_name.items()}
+
+    def spoiled_by(self, test: str, state: Read) -> Iterator[_Spoiled]:
+        """The results that a test spoils which may remove a state."""
+        shown = _shown(state.pattern)
+        for user in sorted(self.tests[state] - {test}):
+            reason = f"{test} may reset {shown}, and they did not run together"
+            partners = {test: f"it may reset {shown}, which {user} uses"}
+            for leaving in self._leaving_by_name.get(_name_of(state.pattern), ()):
+                partners.setdefault(leaving, f"it leaves {shown} changed, which {user} uses")
+            partners.pop(user, None)
+            yield _Spoiled(self._entry, user, reason, partners)
+
+
+def _name_of(place: str) -> str:
+    return place.rpartition(":")[2]
 
 
 def _may_have(comparison: Comparison, test: TestFacts, path: str) -> bool:

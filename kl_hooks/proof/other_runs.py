@@ -24,7 +24,7 @@ from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
 from kl_hooks.model.symbol import split_id
-from kl_hooks.proof.configured_selection import CONFIGURED
+from kl_hooks.proof.configured_selection import CONFIGURED, doctest_globs
 from kl_hooks.proof.difference import changed_states, content_of_run, difference
 from kl_hooks.proof.facts import (
     NOT_ASSESSED,
@@ -176,7 +176,8 @@ class OtherRun:
         verdicts = judge_results(facts, differences[key], results)
         valid = [result for name, result in results.items() if verdicts[name].state == VALID]
         part = len(valid) < len(results) or any(
-            path.endswith(".py") for path in differences[key].changes
+            path.endswith(".py") or _is_doctest(differences[key], path)
+            for path in differences[key].changes
         )
         derived = replace(_derived(receipt, valid, part), tree=tree, tree_all=tree, tree_end=tree)
         return cls(
@@ -324,6 +325,12 @@ def _derived(receipt: Receipt, valid: Sequence[Evidence], part: bool) -> Receipt
     result = {**receipt.result, "verdict": "failed" if failed else "passed", "counts": counts}
     selection = {**receipt.selection, PART: len(valid)} if part else receipt.selection
     return replace(receipt, evidence=tuple(valid), result=result, selection=selection)
+
+
+def _is_doctest(changes: Difference, path: str) -> bool:
+    """Whether pytest collects the examples of a text by its name."""
+    config = changes.pytest_config(path)
+    return config.collects_by(path, doctest_globs(config.addopts))
 
 
 def _is_same(change: FileChange, name: str) -> bool:

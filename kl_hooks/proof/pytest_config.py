@@ -66,6 +66,10 @@ class PytestConfig(NamedTuple):
         """Whether plain `pytest` in its folder looks for tests in this file (a path from the
         repository's root).
         """
+        return self.collects_by(path, self.python_files)
+
+    def collects_by(self, path: str, patterns: Iterable[str]) -> bool:
+        """The same of files with such names."""
         if self.folder and not path.startswith(f"{self.folder}/"):
             return False
         inside = path[len(self.folder) + 1 :] if self.folder else path
@@ -74,7 +78,7 @@ class PytestConfig(NamedTuple):
             return False
         if any(_fits(part, f"/{path}", self.norecursedirs) for part in folders.split("/") if part):
             return False
-        return _fits(name, f"/{path}", self.python_files)
+        return _fits(name, f"/{path}", patterns)
 
     def difference(self, before: PytestConfig) -> str:
         """The keys that differ from another one: `testpaths, python_files in pytest.ini`."""

@@ -93,6 +93,7 @@ FACT_SUBJECTS: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "distributions": _requirements_differ,
     "stores": may_have_been_stored,
     "states": may_have_been_stored,
+    "shares": may_have_been_stored,
 }
 """Class of facts (`FACT_CLASSES`) → whether two contents differ in what it is about."""
 

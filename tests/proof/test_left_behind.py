@@ -5,6 +5,7 @@ ran in one run.
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -141,3 +142,204 @@ def test_a_value_that_other_code_computed_may_be_spoiled(tmp_path: Path) -> None
     }
     assert record(folder, "--kl-impacted") == 1
     assert verify(folder) == 1
+
+
+ORDERED = {
+    "app.py": """
+import functools, logging, random, sqlite3
+NAMES = {}
+LIMIT = 3
+connection = sqlite3.connect(":memory:")
+connection.execute("CREATE TABLE users (name TEXT)")
+def is_known(name): return name in NAMES
+@functools.cache
+def limit(): return LIMIT
+def roll(): return random.randint(1, 1_000_000)
+def is_loud(): return logging.getLogger("shop").isEnabledFor(logging.INFO)
+def users(): return [row[0] for row in connection.execute("SELECT name FROM users")]
+""",
+    "conftest.py": """
+import os, pytest
+@pytest.fixture(scope="session", autouse=True)
+def clean():
+    yield
+    if os.path.exists("state.out"): os.unlink("state.out")
+@pytest.fixture(scope="session")
+def basket(): return []
+""",
+    "test_a.py": """
+import logging, random
+from pathlib import Path
+from app import NAMES as TABLE
+import app
+def test_name(): TABLE["a"] = 1
+def test_limit(monkeypatch):
+    monkeypatch.setattr(app, "LIMIT", 5)
+    assert app.limit() == 5
+def test_seed(): random.seed(7)
+def test_level(): logging.getLogger("shop").setLevel(logging.INFO)
+def test_user(): app.connection.execute("INSERT INTO users VALUES ('ada')")
+def test_basket(basket): basket.append("apple")
+def test_file(): Path("state.out").write_text("x")
+def test_extra(): app.extra = 1
+""",
+    "test_z.py": """
+import random
+from pathlib import Path
+import app
+def test_name(): assert app.is_known("a")
+def test_limit(): assert app.limit() == 5
+def test_seed(): assert app.roll() == random.Random(7).randint(1, 1_000_000)
+def test_level(): assert app.is_loud()
+def test_user(): assert app.users() == ["ada"]
+def test_basket(basket): assert basket == ["apple"]
+def test_file(): assert Path("state.out").read_text() == "x"
+def test_extra(): assert app.extra == 1
+def test_plain(): assert True
+""",
+    ".gitignore": "*.out\n.kl/\n__pycache__/\n.pytest_cache/\n",
+}
+TAKING_AWAY = {
+    "name": "from app import NAMES as names\ndef test_m(): names.clear()\n",
+    "limit": "import app\ndef test_m(): app.limit.cache_clear()\n",
+    "seed": "import app\ndef test_m(): assert app.roll()\n",
+    "level": "import logging\ndef test_m(): logging.getLogger('shop').setLevel(0)\n",
+    "user": "import app\ndef test_m(): app.connection.execute('DELETE FROM users')\n",
+    "basket": "def test_m(basket): basket.clear()\n",
+    "file": "from pathlib import Path\ndef test_m(): Path('state.out').unlink(missing_ok=True)\n",
+    "extra": "import app\ndef test_m():\n    if hasattr(app, 'extra'): del app.extra\n",
+}
+USING = {
+    "name": "import app\ndef test_m(): assert not app.is_known('a')\n",
+    "level": "import app\ndef test_m(): assert not app.is_loud()\n",
+    "user": "import app\ndef test_m(): assert app.users() == []\n",
+    "basket": "def test_m(basket): assert basket == []\n",
+    "file": "import os\ndef test_m(): assert not os.path.exists('state.out')\n",
+    "extra": "import app\ndef test_m(): assert not hasattr(app, 'extra')\n",
+}
+HARMLESS = """
+import app
+def test_m(): assert app.limit() == 3 and app.LIMIT == 3
+"""
+
+
+@pytest.fixture(scope="module")
+def ordered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A suite in which each test of `test_z.py` needs what one of `test_a.py` leaves, after a run."""
+    folder = repository(tmp_path_factory.mktemp("ordered") / "program", ORDERED)
+    assert record(folder) == 0
+    assert verify(folder) == 0
+    return folder
+
+
+def judged(ordered: Path, tmp_path: Path, text: str) -> tuple[Path, set[str]]:
+    """The suite with a new test, which passes where it runs alone; what must run after that."""
+    folder = tmp_path / "program"
+    shutil.copytree(ordered, folder, symlinks=True)
+    commit(folder, {"test_m.py": text})
+    assert record(folder, "--kl-impacted") == 0
+    return folder, impacted(folder)
+
+
+@pytest.mark.parametrize("way", TAKING_AWAY)
+def test_what_a_new_test_takes_away_must_run_with_it(
+    ordered: Path, tmp_path: Path, way: str
+) -> None:
+    folder, tests = judged(ordered, tmp_path, TAKING_AWAY[way])
+    assert f"test_z.py::test_{way}" in tests
+    assert "test_m.py::test_m" in tests
+    assert "test_z.py::test_plain" not in tests
+    assert verify(folder) == 1
+
+
+@pytest.mark.parametrize("way", USING)
+def test_a_new_test_must_run_with_those_that_leave_what_it_uses(
+    ordered: Path, tmp_path: Path, way: str
+) -> None:
+    folder, tests = judged(ordered, tmp_path, USING[way])
+    assert {"test_m.py::test_m", f"test_a.py::test_{way}"} <= tests
+    assert "test_z.py::test_plain" not in tests
+    assert verify(folder) == 1
+    assert record(folder, "--kl-impacted") == 1
+    assert verify(folder) == 1
+
+
+def test_a_new_test_that_calls_a_cached_function_spoils_nothing(
+    ordered: Path, tmp_path: Path
+) -> None:
+    folder, tests = judged(ordered, tmp_path, HARMLESS)
+    assert tests == set()
+    assert verify(folder) == 0
+
+
+def test_a_fixture_of_a_module_leaves_something_for_its_tests(
+    ordered: Path, tmp_path: Path
+) -> None:
+    fixture = (
+        "import app, pytest\n@pytest.fixture(scope='module')\ndef more(): app.NAMES['b'] = 1\n"
+    )
+    _, tests = judged(ordered, tmp_path, f"{fixture}def test_m(more): assert app.is_known('b')\n")
+    assert {"test_m.py::test_m", "test_z.py::test_name"} <= tests
+
+
+def test_a_fixture_of_a_module_that_restores_what_it_changes_spoils_nothing(
+    ordered: Path, tmp_path: Path
+) -> None:
+    text = """
+import os, pytest
+@pytest.fixture(scope="module")
+def more():
+    os.environ["APP_MODE_HERE"] = "x"
+    yield
+    del os.environ["APP_MODE_HERE"]
+def test_m(more): assert os.environ["APP_MODE_HERE"] == "x"
+"""
+    _, tests = judged(ordered, tmp_path, text)
+    assert tests == set()
+
+
+def test_tests_that_set_state_anew_depend_on_no_earlier_one(tmp_path: Path) -> None:
+    """Each of them seeds, clears the cache, and writes its file, before it uses them."""
+    conftest = """
+import pytest, random, app
+@pytest.fixture(autouse=True)
+def fresh():
+    random.seed(1)
+    app.limit.cache_clear()
+"""
+    test = """
+import random
+from pathlib import Path
+import app
+def test_{name}():
+    assert app.limit() == 3 and random.random() < 1
+    Path("state.out").write_text("{name}")
+    assert Path("state.out").read_text() == "{name}"
+    Path("state.out").unlink()
+"""
+    app = "import functools\nLIMIT = 3\n@functools.cache\ndef limit(): return LIMIT\n"
+    files = {"app.py": app, "conftest.py": conftest, "test_a.py": test.format(name="a")}
+    files |= {"test_b.py": test.format(name="b"), ".gitignore": ORDERED[".gitignore"]}
+    folder = repository(tmp_path / "program", files)
+    assert record(folder) == 0
+    commit(folder, {"test_c.py": test.format(name="c")})
+    assert record(folder, "--kl-impacted") == 0
+    assert impacted(folder) == set()
+    assert verify(folder) == 0
+
+
+def test_a_process_rests_on_the_documents_that_it_opens(tmp_path: Path) -> None:
+    """By whatever name: it is seen where the system reports opened files."""
+    tool = "import sys\nprint(open('READ' + 'ME.' + 'm' + 'd').read())\n"
+    tests = """
+import subprocess, sys
+def test_reads(): subprocess.run([sys.executable, "tool.py"], check=True)
+def test_other(): subprocess.run([sys.executable, "-c", "1"], check=True)
+"""
+    files = {"README.md": "1\n", "NEWS.md": "1\n", "tool.py": tool, "test_a.py": tests}
+    folder = repository(tmp_path / "program", files)
+    assert record(folder) == 0
+    commit(folder, {"NEWS.md": "2\n"})
+    assert verify(folder) == 0
+    commit(folder, {"README.md": "2\n"})
+    assert impacted(folder) == ({"test_a.py::test_reads"} if sys.platform == "linux" else set())

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.evidence.executed import Executed
-from kl_hooks.evidence.reads import Read
+from kl_hooks.evidence.reads import STATES, STORED, TOUCHED, Read
 from tests.pytest_kl.recorded import environment, git, repository, run_pytest
 from tests.pytest_kl.test_symbols import executed
 from tests.support import run_in_process
@@ -249,7 +249,12 @@ def test_a_comment_reaches_the_test_that_shows_its_line(folder: Path, recorded: 
 def test_reads_are_noted_with_what_read_them(recorded: Executed) -> None:
     reads = recorded.reads
     assert reads is not None
-    of_test = {name.partition("::")[2]: read for name, read in reads.tests.items()}
+    found = {name.partition("::")[2]: read for name, read in reads.tests.items()}
+    states = {
+        name: {r for r in read if r.path in (STATES, STORED, TOUCHED)}
+        for name, read in found.items()
+    }
+    of_test = {name: read - states[name] for name, read in found.items() if read - states[name]}
     assert of_test == {
         "test_reads": {Read("data.json")},
         "test_wide": {Read("wide.json")},
@@ -270,7 +275,10 @@ def test_reads_are_noted_with_what_read_them(recorded: Executed) -> None:
         "test_loads": {Read("package", "ex_tra"), Read("package", "ex_tra.py")},
         "test_asks": {Read("", "hidden"), Read("", "hidden.py")},
         "test_looks_after_that": {Read("", "later"), Read("", "later.py")},
+        # by its process
+        "test_starts_another": {Read("other.json")},
     }
+    assert Read(STORED, "app.py:stored()") in states["test_stored_again"]
     assert reads.modules == {
         "app.py": {Read("table.json")},
         "conftest.py": {Read("order.cfg")},
@@ -296,7 +304,10 @@ def test_documentation_that_nobody_opened_and_processes(folder: Path, recorded: 
     assert change(folder, "NEWS.md") == {}
     assert run_in_process(["verify"], folder, environment({})).returncode == 0
     reason = change(folder, "other.json")[STARTS_ANOTHER]
-    assert reason == "other.json changed, and what its processes opened was not recorded"
+    assert reason == "other.json changed, which the test opened"
+    # it may have looked for others that are not there yet, or read them by another way
+    reason = change(folder, "data.json")[STARTS_ANOTHER]
+    assert reason == "data.json changed, and what its processes opened was not recorded"
     assert run_in_process(["verify"], folder, environment({})).returncode == 1
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.evidence.executed import Executed, read_executed
+from kl_hooks.evidence.reads import STORED as STORED_STATE
 from kl_hooks.evidence.reads import Read
 from kl_hooks.proof.execution import _without_unnamed
 
@@ -616,7 +617,12 @@ def test_processes_of_the_same_interpreter_record_themselves(tmp_path: Path) -> 
     assert {name.partition("::")[2]: why for name, why in found.incomplete.items()} == NOT_SEEN
     # source that is read as data, and nothing that the import system opens and lists
     assert found.reads is not None
-    assert found.reads.tests == {"tests/test_app.py::test_deep": {Read("tests/conftest.py")}}
+    shared = {Read(STORED_STATE, "tests/test_app.py:server()")}
+    assert found.reads.tests == {
+        "tests/test_app.py::test_deep": {Read("tests/conftest.py")},
+        "tests/test_app.py::test_server": shared,
+        "tests/test_app.py::test_server_again": shared,
+    }
     # the program's own code is that of its test, not what every import of the file executes
     assert {found.symbols[at].symbol for at in found.modules["src/app.py"]} == {"namespace:app"}
     assert found.unknown == {}
