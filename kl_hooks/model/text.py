@@ -191,7 +191,9 @@ def quoted_lines(text: str, prefix: str, *, is_code: bool = False) -> str:
 
 
 def replace_spans(text: str, spans: list[tuple[int, int]], mark: str) -> str:
-    """Return the text with each of the spans, which are in order, replaced by a mark."""
+    """Return the text with each of the spans, which are in order, replaced by a mark; one that begins
+    before the text, or in another one, is omitted.
+    """
     parts: list[str] = []
     copied = 0
     for start, end in spans:

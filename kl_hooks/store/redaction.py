@@ -817,8 +817,8 @@ def _redact_python(source: str) -> str:
     for start, end in literals:
         inside: list[tuple[int, int]] = []
         while secret and secret[0] < end:
-            if secret[0] >= start:
-                inside.append((secret[0] - start, min(secret[1], end) - start))
+            # one that begins before the literal is code: `replace_spans` omits it
+            inside.append((secret[0] - start, min(secret[1], end) - start))
             secret = next(secrets, None)
         literal = replace_spans(source[start:end], inside, "[redacted:assignment]")
         parts += [source[copied:start], redact(literal)]
