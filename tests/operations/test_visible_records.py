@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -175,6 +176,26 @@ def test_what_is_stated_of_a_hidden_change_is_not_shown(decisions: Decisions) ->
     assert shown == statements[2]
     for statement in hidden:
         assert (statement.reason, statement.items, statement.steps) == ("", frozenset(), ())
+
+
+class Ending(StrEnum):
+    """A word of kl."""
+
+    DONE = "done"
+
+
+class EndedChange(NamedTuple):
+    """A value about what was written, with a word of kl."""
+
+    change: Written
+    ending: Ending
+    reason: str
+
+
+def test_a_word_of_kl_stays_beside_a_hidden_record(decisions: Decisions) -> None:
+    ended = EndedChange(Written(decisions.redacted, "now"), Ending.DONE, "by hand")
+    shown = visible_result(decisions.access, ended)
+    assert (shown.ending, shown.reason) == (Ending.DONE, "")
 
 
 def test_a_sentence_that_quotes_is_withheld_where_its_node_is_redacted(
