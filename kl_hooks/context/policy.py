@@ -163,7 +163,7 @@ def load_policy(ws: Workspace, actor: str = "") -> Policy | None:
     rules = _compiled(ws, text)
     named = agent(ws.environ)
     actor = actor or (f"agent:{named}" if named else "human")
-    return Policy(rules, actor, digest("policy/1", [text.decode("utf-8", "replace"), actor]))
+    return Policy(rules, actor, digest("policy/1", [text.decode(), actor]))
 
 
 def _compiled(ws: Workspace, text: bytes) -> tuple[Rule, ...]:

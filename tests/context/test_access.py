@@ -9,9 +9,9 @@ import pytest
 
 from kl_hooks.cli.output import command_access
 from kl_hooks.code.query.lookup import symbols_in_file
-from kl_hooks.context.access import Access, access, find_policy
+from kl_hooks.context.access import Access, access, find_policy, shared_access
 from kl_hooks.context.policy import Policy, Rule, audit
-from kl_hooks.errors import KlError, UsageProblem
+from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.evidence.assertions import add_claim
 from kl_hooks.evidence.claims import all_claims
 from kl_hooks.model.problem import Problem, Problems
@@ -325,6 +325,23 @@ def test_the_policy_of_the_working_tree_is_used_for_whoever_asks(
     path.symlink_to("nothing.yaml")
     with pytest.raises(UsageProblem, match="a link to nothing"):
         find_policy(ws)
+
+
+def test_what_everybody_reads_is_shown_as_to_an_agent_that_no_rule_names(
+    ws: Workspace, repo: Checkout
+) -> None:
+    repo.write(".kl/policy.yaml", POLICY)
+    shared = shared_access(ws)
+    assert shared.is_agent and len(shared.records(records(ws))) == 2
+
+
+def test_without_a_plugin_that_may_redact_there_is_no_policy_and_no_answer(
+    repo: Checkout,
+) -> None:
+    repo.git("config", "kl.plugins", "missing_plugin")
+    with pytest.raises(EnvironmentProblem, match="missing_plugin"):
+        find_policy(repo.workspace())
+    repo.git("config", "--unset", "kl.plugins")
 
 
 def test_a_command_asks_once_and_a_person_is_shown_everything(
