@@ -159,10 +159,8 @@ class Access:
 
         if self._hidden is None:
             return
-        if isinstance(problem, UnknownRecord) and problem.nearest:
-            effects = self.effects([problem.nearest])
-            if effects.get(problem.nearest, ("allow", ""))[0] == "deny":
-                problem.hint = problem.other_hint
+        if isinstance(problem, UnknownRecord) and self._denies(problem.nearest):
+            problem.hint = problem.other_hint
         problem.place, problem.reason, problem.hint = map(
             self.text, (problem.place, problem.reason, problem.hint)
         )
@@ -213,8 +211,11 @@ class Access:
 
     def require_not_denied(self, node: str) -> None:
         """UsageProblem for a record, a file or a symbol that is denied."""
-        if self.effects([node]).get(node, ("allow", ""))[0] == "deny":
+        if self._denies(node):
             refuse(node)
+
+    def _denies(self, node: str) -> bool:
+        return any(effect == "deny" for effect, _ in self.effects([node]).values())
 
     def record(self, one: Record) -> Record:
         """Return a record that somebody asked for by its ID, as `records`. UsageProblem where it is

@@ -11,7 +11,7 @@ from kl_hooks.cli.output import command_access
 from kl_hooks.code.query.lookup import symbols_in_file
 from kl_hooks.context.access import Access, access, find_policy, shared_access
 from kl_hooks.context.policy import Policy, Rule, audit
-from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
+from kl_hooks.errors import EnvironmentProblem, KlError, UnknownRecord, UsageProblem
 from kl_hooks.evidence.assertions import add_claim
 from kl_hooks.evidence.claims import all_claims
 from kl_hooks.model.problem import Problem, Problems
@@ -20,6 +20,7 @@ from kl_hooks.model.symbol import path_of
 from kl_hooks.records.query import get_record
 from kl_hooks.records.sync import sync
 from kl_hooks.records.write import create_record
+from kl_hooks.store.redaction import configure_redaction
 from kl_hooks.workspace import Workspace
 from tests.support import Checkout
 
@@ -83,6 +84,10 @@ def test_without_a_policy_everything_is_shown(ws: Workspace) -> None:
     assert [everything.written(record) for record in given] == given
     assert everything.text("zeta title of it") == everything.plain("zeta title of it")
     assert everything.shows_node("file:src/pay/charge.py", "page", "src/pay/charge.py")
+    assert everything.without_denied(given) == given and everything.effects(["ADR-0002"]) == {}
+    assert not everything.denies_name("test:src/pay/gone.py::test_a")
+    everything.require_not_denied("ADR-0002")
+    assert shared_access(ws).shows_all
     problem = KlError("zeta title of it")
     everything.conceal_in_error(problem)
     assert problem.reason == "zeta title of it"
@@ -111,6 +116,7 @@ def test_of_records_denied_ones_are_omitted_and_of_redacted_ones_little_is_left(
         UsageProblem, match=r"ADR-0002: .kl/policy.yaml denies it to you. Ask a person"
     ):
         asked.record(denied)
+    assert asked.without_denied([denied, redacted, opened]) == [redacted, opened]
     # who wrote it may name it
     assert asked.written(denied).values["title"] == "(redacted by policy: people)"
     asked.require_shown(opened)
@@ -136,6 +142,8 @@ def test_pages_and_files_are_decided_by_their_place(ws: Workspace) -> None:
     for kind in ("page", "document"):
         by_kind = decided(ws, Rule("x", "deny", kinds=(kind,)))
         assert not by_kind.shows_node("file:a.md", "page", "a.md")
+        with pytest.raises(UsageProblem, match=r"a\.md"):
+            by_kind.require_shown_file("a.md")
     assert decided(ws, Rule("x", "deny", kinds=("document",))).shows_node(
         "file:a.py", "file", "a.py"
     )
@@ -230,7 +238,7 @@ def test_code_is_decided_by_its_file(ws: Workspace) -> None:
             for name in ("page", "violation", "symbol")
             if asked.effect_on_place("", "a", name)[0] == "allow"
         ] == shown
-    for kind in ("page", "file"):
+    for kind in ("page", "file", "document"):
         rule = Rule("x", "deny", kinds=(kind,), paths=("docs",))
         assert decided(ws, rule).effects(["file:docs/pay.md"])["file:docs/pay.md"][0] == "deny"
 
@@ -253,6 +261,31 @@ def test_the_words_of_what_is_hidden_are_in_no_part_of_an_answer(ws: Workspace) 
     # from whom nothing is hidden
     for_others = decided(ws, Rule("people", "deny", tags=("people",), actors=("human",)))
     assert for_others.text("zeta context of it") == "zeta context of it"
+
+
+def test_a_name_in_a_denied_file_is_denied_whether_the_graph_has_it_or_not(ws: Workspace) -> None:
+    asked = decided(ws)
+    for name, is_denied in (
+        ("test:src/pay/gone.py::test_a", True),
+        ("function:src.pay.gone.total", True),
+        ("function:src.shop.total", False),
+    ):
+        assert asked.denies_name(name) is is_denied
+    for node in ("ADR-0002", "file:src/pay/charge.py", symbol_of(ws, "src/pay/charge.py")):
+        with pytest.raises(UsageProblem, match="denies it to you"):
+            asked.require_not_denied(node)
+    for node in ("ADR-0003", "ADR-0001", "ADR-0009", "file:src/shop.py"):
+        asked.require_not_denied(node)
+
+
+@pytest.mark.parametrize(("nearest", "is_named"), [("ADR-0002", False), ("ADR-0001", True)])
+def test_an_error_proposes_no_record_that_is_denied(
+    ws: Workspace, nearest: str, is_named: bool
+) -> None:
+    hints = {"hint": f"Is it {nearest}?", "other_hint": "See: kl decision list"}
+    problem = UnknownRecord("is no record.", place="ADR-0022", nearest=nearest, **hints)
+    decided(ws).conceal_in_error(problem)
+    assert problem.hint == (f"Is it {nearest}?" if is_named else "See: kl decision list")
 
 
 # The audit
@@ -289,6 +322,17 @@ def test_what_was_decided_is_appended_to_the_audit(ws: Workspace) -> None:
     other.records(records(ws))
     other.audit("other")
     assert audit(ws)[0]["policy_decision_id"] != event["policy_decision_id"]
+
+
+def test_what_was_decided_twice_is_noted_once_under_its_place(ws: Workspace) -> None:
+    asked = decided(ws)
+    asked.effects(["file:docs/pay.md"])
+    asked.text("pay page words here")
+    asked.effect_on_place("", "src/pay/a.py", "page")
+    asked.audit("test")
+    (event,) = audit(ws)
+    items = [["deny", "pay", f"file:{path}"] for path in ("docs/pay.md", "src/pay/a.py")]
+    assert sorted(event["items"]) == items
 
 
 POLICY = """version: 1
@@ -339,9 +383,11 @@ def test_without_a_plugin_that_may_redact_there_is_no_policy_and_no_answer(
     repo: Checkout,
 ) -> None:
     repo.git("config", "kl.plugins", "missing_plugin")
-    with pytest.raises(EnvironmentProblem, match="missing_plugin"):
-        find_policy(repo.workspace())
-    repo.git("config", "--unset", "kl.plugins")
+    try:
+        with pytest.raises(EnvironmentProblem, match="missing_plugin"):
+            find_policy(repo.workspace())
+    finally:
+        configure_redaction()  # which refused every text
 
 
 def test_a_command_asks_once_and_a_person_is_shown_everything(
