@@ -154,7 +154,11 @@ def _references(theirs: Mapping[str, Any], ours: set[tuple[str, int, str]]) -> S
                 common += 1
             else:
                 missed.append(f"{path}:{line} {name} → {shown}")
-    extra = [f"{path}:{line} → {target}" for path, line, target in sorted(ours - known)]
+    extra = [
+        f"{path}:{line} → {target}"
+        for path, line, target in sorted(ours - known)
+        if theirs[path]["isWhole"]
+    ]
     return Score(common, missed, extra)
 
 

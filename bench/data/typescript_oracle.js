@@ -15,7 +15,19 @@ const visitFolder = (folder) => {
   }
 };
 visitFolder(root);
+// conditions of the package by which it names its own sources
+const own = JSON.parse(fs.readFileSync(path.join(root, "package.json"), "utf8"));
+const conditions = new Set();
+const visitExports = (part) => {
+  if (!part || typeof part !== "object") return;
+  for (const [key, value] of Object.entries(part)) {
+    if (typeof value === "string" && /\.[mc]?tsx?$/.test(value) && !value.includes(".d.")) conditions.add(key);
+    visitExports(value);
+  }
+};
+visitExports(own.exports);
 const options = {
+  customConditions: [...conditions].filter((key) => !key.startsWith(".")),
   target: ts.ScriptTarget.ESNext, module: ts.ModuleKind.ESNext, jsx: ts.JsxEmit.Preserve, noEmit: true,
   moduleResolution: ts.ModuleResolutionKind.Bundler, skipLibCheck: true, strict: true, types: [],
   experimentalDecorators: true,
@@ -130,6 +142,7 @@ const result = {};
 for (const source of program.getSourceFiles()) {
   if (!inside(fs.realpathSync(source.fileName)) || /node_modules/.test(relative(source.fileName))) continue;
   const symbols = [], imports = [], references = [];
+  let isWhole = true; // false where an import of the package itself leads to what only a build makes
   statements(source.statements, "", symbols);
   const visit = (node) => {
     if ((ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) && node.moduleSpecifier) {
@@ -137,7 +150,9 @@ for (const source of program.getSourceFiles()) {
       const mode = undefined;
       const resolved = ts.resolveModuleName(specifier, source.fileName, options, ts.sys, undefined, undefined, mode).resolvedModule;
       const file = resolved && inside(fs.realpathSync(resolved.resolvedFileName)) ? relative(resolved.resolvedFileName) : null;
-      imports.push([lineOf(source, node), specifier, file]);
+      // what the compiler does not find, such as what a build makes, is not known to be outside
+      if (!resolved && (specifier === own.name || specifier.startsWith(`${own.name}/`))) isWhole = false;
+      if (resolved || specifier.startsWith(".")) imports.push([lineOf(source, node), specifier, file]);
       return;
     }
     if (ts.isIdentifier(node) && node.parent.name !== node && !ts.isImportSpecifier(node.parent)) {
@@ -173,6 +188,6 @@ for (const source of program.getSourceFiles()) {
     ts.forEachChild(node, visit);
   };
   visit(source);
-  result[relative(source.fileName)] = { symbols: [...new Set(symbols)], imports, references };
+  result[relative(source.fileName)] = { symbols: [...new Set(symbols)], imports, references, isWhole };
 }
 process.stdout.write(JSON.stringify(result));

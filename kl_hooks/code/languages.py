@@ -118,9 +118,9 @@ SCANNED: Final = (
         "kl_hooks.code.scanner.python:scan_guarded",
         "kl_hooks.code.scanner.python:imports_guarded",
     ),
-    _of_node("TypeScript", (".ts", ".mts", ".cts"), "typescript/1", "scan_typescript"),
-    _of_node("TSX", (".tsx",), "tsx/1", "scan_tsx"),
-    _of_node("JavaScript", (".js", ".jsx", ".mjs", ".cjs"), "javascript/1", "scan_javascript"),
+    _of_node("TypeScript", (".ts", ".mts", ".cts"), "typescript/2", "scan_typescript"),
+    _of_node("TSX", (".tsx",), "tsx/2", "scan_tsx"),
+    _of_node("JavaScript", (".js", ".jsx", ".mjs", ".cjs"), "javascript/2", "scan_javascript"),
     Language(
         "configuration of TypeScript and Node",
         _NODE_CONFIGURATIONS,
@@ -198,6 +198,14 @@ def scanner_of(path: str, scanners: Sequence[Scanner]) -> Scanner | None:
         if path.endswith(scanner.suffixes):
             return scanner
     return None
+
+
+def source_suffixes(scanners: Sequence[Scanner]) -> tuple[str, ...]:
+    """The ends of the names of all files that these scanners find symbols in: without
+    configuration.
+    """
+    suffixes = (suffix for scanner in scanners for suffix in scanner.suffixes)
+    return tuple(suffix for suffix in suffixes if suffix not in _NODE_CONFIGURATIONS)
 
 
 FILE_MODULES: Final = tuple(

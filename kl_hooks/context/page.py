@@ -29,7 +29,7 @@ from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import Tier, tier_words
 from kl_hooks.model.package import CODE, Budget, Candidate, Item, Omission, Package, Signals, Task
 from kl_hooks.model.request import Request
-from kl_hooks.model.symbol import split_id
+from kl_hooks.model.symbol import FILE_SIGN, split_id
 from kl_hooks.model.text import (
     CHARACTERS_OF_A_TOKEN,
     counted,
@@ -443,6 +443,8 @@ def _quoted_name(identifier: str, title: str, path: str) -> tuple[str, str]:
 
 def _qualname(identifier: str, title: str, path: str) -> str:
     name = split_id(identifier)[1] or title
+    if name.startswith(f"{path}{FILE_SIGN}"):
+        return name.removeprefix(f"{path}{FILE_SIGN}")
     parts = path.rpartition(".")[0].removesuffix("/__init__").split("/")
     for start in range(len(parts)):
         module = ".".join(parts[start:])

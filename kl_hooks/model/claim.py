@@ -165,7 +165,8 @@ class Anchor(NamedTuple):
     @property
     def name(self) -> str:
         """`f in src/a.py`, or the path."""
-        own = self.symbol.partition(":")[2].removeprefix("_").removeprefix(".")
+        own = self.symbol.partition(":")[2].removeprefix("_")
+        own = own.removeprefix(".").removeprefix("#")
         if own:
             return f"{own} in {self.path}"
         return self.path

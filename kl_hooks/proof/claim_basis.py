@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.code.languages import scanners_of, source_suffixes
 from kl_hooks.code.modules import ModuleIndex, module_names
 from kl_hooks.code.query.session import SYMBOL_KINDS
 from kl_hooks.errors import UsageProblem
@@ -18,7 +19,7 @@ from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.files import FileEntry, worktree_files
 from kl_hooks.git.objects import object_id
 from kl_hooks.model.claim import Anchor, CitedTest, Claim
-from kl_hooks.model.symbol import split_id
+from kl_hooks.model.symbol import FILE_SIGN, split_id
 from kl_hooks.proof.collected_names import reported_names
 from kl_hooks.proof.difference import symbols_of_content
 from kl_hooks.proof.test_parts import TestSource
@@ -40,6 +41,8 @@ class DiskFiles:
     def __init__(self, ws: Workspace) -> None:
         """Without a repository nothing rests on anything."""
         self._ws, self._repo = ws, ws.repo
+        self.suffixes = source_suffixes(scanners_of(ws))
+        """The ends of the names of files that are compared symbol by symbol, others as a whole."""
 
     def anchors(self, about: str, text: str) -> tuple[Anchor, ...]:
         """What a claim names, as it is now: of a class all its methods, of a file or module all
@@ -50,7 +53,7 @@ class DiskFiles:
         prefix, name = split_id(about)
         if self._repo is None:
             return ()
-        if prefix == "file" and not name.endswith(".py"):
+        if prefix == "file" and not name.endswith(self.suffixes):
             blob = self.blob(name)
             if not blob:
                 return ()
@@ -63,7 +66,7 @@ class DiskFiles:
             own = {path for path, _ in anchors} if is_bare else ()
             for path, locals_ in (
                 *_places(identifier, self._paths),
-                *((path, _any_kind(f"_.{identifier}")) for path in own),
+                *((path, _in_module(identifier)) for path in own),
             ):
                 if path not in files:
                     files |= self.symbols([path])
@@ -87,7 +90,7 @@ class DiskFiles:
     def _paths(self) -> list[str]:
         if not self._repo:
             return []
-        return [entry.path for entry in worktree_files(self._repo, (".py",))]
+        return [entry.path for entry in worktree_files(self._repo, self.suffixes)]
 
     def read(self, path: str) -> bytes | None:
         """A file; None for none, or one that can't be read."""
@@ -168,7 +171,11 @@ def _places(identifier: str, paths: Sequence[str]) -> Iterator[tuple[str, tuple[
     if prefix in ("file", "test"):
         path, _, test = name.partition("::")
         own = test.partition("[")[0].replace("::", ".")
-        yield path, _any_kind(f"_.{own}" if own else "_")
+        yield path, _in_module(own) if own else _any_kind("_")
+        return
+    if FILE_SIGN in name:
+        path, _, own = name.rpartition(FILE_SIGN)
+        yield path, (f"{prefix}:_{FILE_SIGN}{own}",)
         return
     parts = name.split(".")
     modules = {
@@ -185,6 +192,11 @@ def _places(identifier: str, paths: Sequence[str]) -> Iterator[tuple[str, tuple[
         yield from ((path, locals_) for path, module in modules.items() if module.endswith(ending))
 
 
+def _in_module(own: str) -> tuple[str, ...]:
+    """What a name of a module may be called, whatever the language."""
+    return (*_any_kind(f"_.{own}"), *_any_kind(f"_{FILE_SIGN}{own}"))
+
+
 def _any_kind(own: str) -> tuple[str, ...]:
     return tuple(f"{kind}:{own}" for kind in SYMBOL_KINDS)
 
@@ -199,6 +211,8 @@ def _inside(symbols: FileSymbols, locals_: Sequence[str]) -> Iterator[str]:
         if kind in ("type", "interface", "namespace"):
             # a field is part of the body that it is in
             inner = (
-                name for name in symbols.hashes if name.partition(":")[2].startswith(f"{own}.")
+                name
+                for name in symbols.hashes
+                if name.partition(":")[2].startswith((f"{own}.", f"{own}{FILE_SIGN}"))
             )
             yield from (name for name in inner if not name.startswith("field:"))

@@ -24,7 +24,7 @@ from kl_hooks.git.commits import commits_of_file
 from kl_hooks.git.files import states_at, worktree_files
 from kl_hooks.model.claim import DOUBTFUL, OLDER_TREE, REFUTED, Anchor, CitedTest, Claim
 from kl_hooks.model.receipt import REFUTES
-from kl_hooks.model.symbol import split_id
+from kl_hooks.model.symbol import last_name, split_id
 from kl_hooks.proof.claim_basis import DiskFiles
 from kl_hooks.proof.difference import symbols_of_files
 from kl_hooks.proof.facts import VALID
@@ -93,7 +93,9 @@ class _Content:
     ) -> None:
         self._ws, self._repo, self._stack, self._confirm = ws, repo, stack, confirm
         self._disk = DiskFiles(ws)
-        self._symbols = self._disk.symbols(sorted(path for path in paths if path.endswith(".py")))
+        self._symbols = self._disk.symbols(
+            sorted(path for path in paths if path.endswith(self._disk.suffixes))
+        )
         self._since: dict[tuple[str, str, str, str], str] = {}
 
     @cached_property
@@ -225,9 +227,8 @@ class _Content:
         """What differs of the symbols and files that a claim names, if anything: the first, and how
         many.
         """
-        prefix, name = split_id(claim.about)
-        last = name.rpartition(".")[2]
-        named = any(re.split(r"[.:]", anchor.symbol)[-1] == last for anchor in claim.rests_on)
+        prefix, last = split_id(claim.about)[0], last_name(claim.about)
+        named = any(re.split(r"[.:#]", anchor.symbol)[-1] == last for anchor in claim.rests_on)
         if prefix in ("function", "method") and claim.rests_on and not named:
             # only what its text names is here: that this is unchanged shows nothing of what the
             # claim is about
@@ -289,7 +290,9 @@ class _Content:
         blob = states_at(self._repo, head, [path]).get(path, "").partition(" ")[2]
         if blob:
             same = [
-                entry.path for entry in worktree_files(self._repo, (".py",)) if entry.blob == blob
+                entry.path
+                for entry in worktree_files(self._repo, self._disk.suffixes)
+                if entry.blob == blob
             ]
         else:
             same = []

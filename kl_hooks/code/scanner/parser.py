@@ -137,6 +137,10 @@ def unreadable_facts(error: str) -> Facts:
     }
 
 
+PARTIAL: Final = "read in part: what could be read is in the graph"
+"""The end of an error of a file that has symbols all the same."""
+
+
 def too_large_facts() -> Facts:
     """The facts of a file with more than `LARGEST` bytes."""
     return unreadable_facts(f"0:0: larger than {LARGEST:,} bytes, so it was not read")

@@ -32,7 +32,7 @@ class Source:
 
     def __init__(self, content: bytes, literals: Sequence[tuple[int, int, str]]) -> None:
         self.content = content
-        # of a template in a template the inner one is no span of its own
+        # what is inside of a template is part of it
         self._spans = sorted(literals)
         self._starts = [span[0] for span in self._spans]
         self._comments = [(start, end) for start, end, kind in self._spans if kind == "comment"]
@@ -71,17 +71,19 @@ class Source:
 
     def digest(self, spans: Sequence[Span]) -> bytes:
         """The hash of the code in some spans, without comments and layout."""
-        parts = []
+        parts: list[bytes] = []
+        code = bytearray()
         for start, end in spans:
             for begin, stop, kind in self._pieces(start, end):
-                text = self.content[begin:stop]
                 if not kind:
-                    parts.append(_plain(text))
-                elif kind == "string" and b"\\" not in text and b'"' not in text:
-                    parts.append(b'"' + text[1:-1] + b'"')
-                elif kind != "comment":
-                    parts.append(text)
-        return sha256(b"".join(_joined(parts))).digest()
+                    code += self.content[begin:stop]
+                elif kind == "comment":
+                    code += b" "
+                else:
+                    parts += [_plain(bytes(code)), _literal(self.content[begin:stop], kind)]
+                    code.clear()
+        parts.append(_plain(bytes(code)))
+        return sha256(_LAST_COMMA.sub(b"", b"\0".join(parts))).digest()
 
     def _pieces(self, start: int, end: int) -> Iterator[tuple[int, int, str]]:
         """(start, end, kind) of code (no kind), comments and literals between two places."""
@@ -100,14 +102,15 @@ class Source:
 
 
 def _plain(text: bytes) -> bytes:
-    text = _GAP.sub(b" ", _ENDED.sub(rb"\1;", text))
+    text = _GAP.sub(b" ", _ENDED.sub(rb"\1;", text)).strip()
     return _GAP_AT_SIGN.sub(b"", text)
 
 
-def _joined(parts: list[bytes]) -> Iterator[bytes]:
-    """The parts, with a gap where two words would become one, without commas that end a list."""
-    whole = b"\0".join(part for part in parts if part and part != b" ")
-    yield _LAST_COMMA.sub(b"", whole.replace(b" \0", b"\0").replace(b"\0 ", b"\0"))
+def _literal(text: bytes, kind: str) -> bytes:
+    """A literal as it counts: a formatter chooses between two kinds of quotes."""
+    if kind == "string" and b"\\" not in text and b'"' not in text:
+        return b'"' + text[1:-1] + b'"'
+    return text
 
 
 def _first_line(comment: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.scanner.expressions import DEFINED, IMPORTED, STARRED, is_anonymous
-from kl_hooks.code.scanner.grammars import first_error, is_minified, parse
+from kl_hooks.code.scanner.grammars import first_error, is_minified, literals_of, parse
 from kl_hooks.code.scanner.parser import (
     LARGEST,
     Facts,
@@ -26,7 +26,7 @@ from kl_hooks.code.scanner.parser import (
 from kl_hooks.code.scanner.source import Source, Span, words_by_symbol
 from kl_hooks.code.scanner.symbols import combined_digest, secret_lines
 from kl_hooks.code.typescript.scopes import expression_of, uses_of_chain
-from kl_hooks.code.typescript.walk import Declaration, Walked, line_of, text_of, walk
+from kl_hooks.code.typescript.walk import CALLS, Declaration, Walked, line_of, text_of, walk
 from kl_hooks.model.symbol import FILE_SIGN, last_name
 
 if TYPE_CHECKING:
@@ -71,10 +71,11 @@ def _guarded(content: bytes, module: str, grammar: str) -> Facts:
 
 
 def _facts(content: bytes, module: str, grammar: str) -> Facts:
-    tree = parse(content, grammar)
+    tree, comments = parse(content, grammar)
     root = tree.root_node
     walked = walk(root, grammar == "javascript")
-    source = Source(content, walked.literals)
+    literals = literals_of(root, grammar)
+    source = Source(content, [*literals, *((*span, "comment") for span in comments)])
     symbols, places, groups = _symbol_rows(walked, source, module)
     uses = _uses(walked, places)
     outline = _outline(walked)
@@ -200,7 +201,7 @@ def _uses(walked: Walked, places: Sequence[int]) -> dict[str, list[int]]:
     uses: dict[str, list[int]] = {}
     for use in walked.uses:
         owner = places[use.owner] if use.owner >= 0 else 0
-        for expression in uses_of_chain(use.scope, use.chain):
+        for expression in uses_of_chain(use.scope, use.chain, use.relation == CALLS):
             uses.setdefault(expression, []).extend((owner, use.relation, use.line))
     return uses
 

@@ -121,8 +121,12 @@ def _root_expression(scope: Scope, chain: Chain, depth: int) -> str:
     return binding.expression
 
 
-def uses_of_chain(scope: Scope, chain: Chain) -> list[str]:
+def uses_of_chain(scope: Scope, chain: Chain, is_call: bool) -> list[str]:
     """The expressions that a use of a chain is counted under."""
+    if chain.kind == "name" and not chain.attributes and not is_call:
+        answer = scope.lookup(chain.root, False)
+        if answer is not None and answer[0].chain is not None:
+            return []  # the name of a local value: what it was made of was used where it was made
     expression = expression_of(scope, chain)
     if not expression:
         return [UNRESOLVED + name for name in chain.attributes]

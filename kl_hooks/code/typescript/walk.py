@@ -78,8 +78,6 @@ class Walked:
     stars: list[str] = field(default_factory=list)
     bases: dict[str, list[tuple[Scope, Chain | None]]] = field(default_factory=dict)
     types: dict[str, list[tuple[Scope, Chain | None]]] = field(default_factory=dict)
-    literals: list[tuple[int, int, str]] = field(default_factory=list)
-    """(start, end, type) of strings, templates, regular expressions and comments."""
 
 
 class _Place(NamedTuple):
@@ -337,20 +335,6 @@ def _union(node: Node) -> list[Node]:
 
 
 # -- handlers
-
-
-def _literal(walker: Walker, node: Node, place: _Place) -> None:
-    walker.walked.literals.append((node.start_byte, node.end_byte, node.type))
-
-
-def _template(walker: Walker, node: Node, place: _Place) -> None:
-    start = node.start_byte
-    for child in node.named_children:
-        if child.type == "template_substitution":
-            walker.walked.literals.append((start, child.start_byte, "template_string"))
-            start = child.end_byte
-            walker.push(child, place)
-    walker.walked.literals.append((start, node.end_byte, "template_string"))
 
 
 def _skip(walker: Walker, node: Node, place: _Place) -> None:
@@ -1173,10 +1157,9 @@ def _export_value(walker: Walker, node: Node, value: Node, place: _Place) -> Non
 
 Handler = Callable[[Walker, "Node", _Place], None]
 _HANDLERS: Final[dict[str, Handler]] = {
-    "comment": _literal,
-    "string": _literal,
-    "regex": _literal,
-    "template_string": _template,
+    "comment": _skip,
+    "string": _skip,
+    "regex": _skip,
     "identifier": _identifier,
     "shorthand_property_identifier": _identifier,
     "type_identifier": _type_identifier,

@@ -285,3 +285,36 @@ def test_a_decision_is_about_a_class_in_typescript_and_a_context_package_finds_i
         "4      lines: Line[] = []",
         "5      add(line: Line): this",
     ]
+
+
+@pytest.mark.usefixtures("home")
+def test_a_claim_about_a_method_is_stale_by_its_code_and_not_by_comments_or_layout(
+    tmp_path: Path,
+) -> None:
+    repo = checkout(tmp_path / "repo", SHOP)
+    assert repo.kl("init", "--yes").returncode == 0
+    total = "method:web/src/cart.ts#Cart.total"
+    for text, about in (
+        ("Totals are formatted", total),
+        ("Carts hold lines", "type:web/src/cart.ts#Cart"),
+        ("Prices are in cents", "file:web/src/lib/format.ts"),
+    ):
+        made = repo.kl("claim", "add", text, "--about", about)
+        assert (made.returncode, made.stderr) == (0, "")
+    before = SHOP["web/src/cart.ts"]
+    laid_out = before.replace("total(): string {", "total( ) /* in cents */\n: string\n{ /* here */")
+    write(repo.root, {"web/src/cart.ts": f"// the cart\n{laid_out}"})
+    assert repo.kl("claim", "list").stdout.count("assumed   current") == 3
+    write(repo.root, {"web/src/cart.ts": laid_out.replace("this.sum()", "this.sum() + 1")})
+    listed = repo.kl("claim", "list").stdout
+    assert listed.count("stale: Cart.total in web/src/cart.ts changed") == 2
+    assert "assumed   current       Prices are in cents" in listed
+
+
+def test_a_file_that_is_read_in_part_is_not_assessed_and_in_the_graph(tmp_path: Path) -> None:
+    ws = repository(tmp_path / "repo", {"a.ts": "export class A {}\nexport function (((;\n"})
+    (problem,) = refresh_graph(ws).problems
+    assert (problem.path, problem.line) == ("a.ts", 2)
+    assert "read in part" in str(problem)
+    assert "not in the graph" not in str(problem)
+    assert uses(ws, "A") == set()

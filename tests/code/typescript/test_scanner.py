@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.code.languages import SCANNED
-from kl_hooks.code.scanner.grammars import PARTIAL
-from kl_hooks.code.scanner.parser import unreadable_facts
+from kl_hooks.code.scanner.parser import PARTIAL, unreadable_facts
 from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.code.typescript.scanner import scan_javascript, scan_tsx, scan_typescript
 
@@ -196,6 +195,7 @@ def test_each_grammar_has_a_key_of_its_own() -> None:
 
 UNCHANGED = {
     "comments": "// new\nexport class A {\n  /* here */ m(a: number) { return a + 1; } // end\n}\n",
+    "a comment inside": "export class A { m(a /* x */: number) { return a + /* y */ 1; } }\n",
     "layout": "export class A { m( a : number )\n{ return a+1; } }\n",
     "quotes": "export class A { m(a: number) { return a + 1; } }\n",
     "a comma at the end": "export class A { m(a: number,) { return a + 1; } }\n",
@@ -291,3 +291,35 @@ def test_a_secret_in_source_is_in_no_words() -> None:
     facts = scan_typescript(f"const token = '{secret}';\nconst b = 2;\n".encode(), "a.ts", "_")
     assert secret not in str(facts["text"])
     assert " b" in facts["text"][0][3]
+
+
+UNKNOWN_TO_THE_GRAMMAR = {
+    "variance": "export interface A<in out T, out U = T> { m(): void }\n",
+    "a comment before a condition": (
+        "type A<T> = T extends (...a: any[]) => any // a function\n  ? 1\n  : 2\nclass B {}\n"
+    ),
+    "call signatures without semicolons": (
+        "/** Doc. */\nexport interface A {\n  (a: string): void\n  /** One. */\n"
+        "  <T>(a: T): (b: T) => A\n  (a: number): void // why\n  m(): void\n}\n"
+    ),
+    "the same of a constant": (
+        "export const f: {\n  <A>(a: A): <B>(b: B) => A\n  <A, B>(a: A, b: B): A\n} = dual<\n"
+        "  // one\n  <A>(a: A) => A\n>(2)\nexport const g = 1\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN_TO_THE_GRAMMAR)
+def test_what_the_grammar_does_not_know_is_read(name: str) -> None:
+    facts = scan_typescript(UNKNOWN_TO_THE_GRAMMAR[name].encode(), "a.ts", "_")
+    assert facts["error"] == ""
+
+
+def test_a_repaired_file_has_its_comments_lines_and_hashes() -> None:
+    source = UNKNOWN_TO_THE_GRAMMAR["call signatures without semicolons"]
+    facts = scan_typescript(source.encode(), "a.ts", "_")
+    assert reported(facts)[0] == [
+        "interface:A 2-8 export interface A 'Doc.'",
+        "method:A.m 7-7 m(): void",
+    ]
+    assert hashes(source) == hashes(source.replace(" // why", "").replace("/** One. */", ""))
