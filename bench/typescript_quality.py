@@ -76,7 +76,7 @@ def repository(package: Path, folder: Path) -> Path:
         inner = path.relative_to(package)
         is_source = "src" in inner.parts or inner.parent == Path()
         if path.is_file() and is_source and path.name.endswith(SOURCES):
-            if path.name.endswith(".d.ts") and "src" not in inner.parts:
+            if ".d." in path.name and "src" not in inner.parts:
                 continue
             target = folder / inner
             target.parent.mkdir(parents=True, exist_ok=True)

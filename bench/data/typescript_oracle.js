@@ -130,6 +130,7 @@ const target = (symbol) => {
   if (!symbol) return null;
   if (symbol.flags & ts.SymbolFlags.Alias) symbol = checker.getAliasedSymbol(symbol);
   const found = [];
+  if ((symbol.declarations || []).some(ts.isSourceFile)) return null; // a module, not a name in one
   for (const d of symbol.declarations || []) {
     const file = d.getSourceFile().fileName;
     if (!inside(fs.realpathSync(file))) return null;

@@ -264,7 +264,8 @@ def _targets(stated: Any) -> list[str]:
             ordered = [part[key] for key in _CONDITIONS if key in part]
             ordered += [part[key] for key in part if key not in _CONDITIONS]
             waiting = [*((inner, depth + 1) for inner in ordered), *waiting]
-    return targets
+    # a condition of the project's own names the source, whatever it is called
+    return sorted(targets, key=lambda target: not target.endswith(_ENDINGS[:2]) or ".d." in target)
 
 
 def _built_source(folder: str, target: str, view: FileView) -> str:

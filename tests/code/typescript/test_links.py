@@ -196,6 +196,17 @@ RESOLUTIONS: dict[str, tuple[dict[str, str], str, str]] = {
         "me/a",
         "src/a.ts",
     ),
+    "a condition of the project's own": (
+        {
+            "p/package.json": (
+                '{"name": "p", "exports": {".": {"types": "./index.d.cts", "@p/source": "./src/m.ts"}}}'
+            ),
+            "p/src/m.ts": "",
+            "p/index.d.cts": "",
+        },
+        "p",
+        "p/src/m.ts",
+    ),
     "a part of a package": (
         {"p/package.json": '{"name": "p"}', "p/lib/a.js": ""},
         "p/lib/a",
@@ -302,7 +313,9 @@ def test_a_claim_about_a_method_is_stale_by_its_code_and_not_by_comments_or_layo
         made = repo.kl("claim", "add", text, "--about", about)
         assert (made.returncode, made.stderr) == (0, "")
     before = SHOP["web/src/cart.ts"]
-    laid_out = before.replace("total(): string {", "total( ) /* in cents */\n: string\n{ /* here */")
+    laid_out = before.replace(
+        "total(): string {", "total( ) /* in cents */\n: string\n{ /* here */"
+    )
     write(repo.root, {"web/src/cart.ts": f"// the cart\n{laid_out}"})
     assert repo.kl("claim", "list").stdout.count("assumed   current") == 3
     write(repo.root, {"web/src/cart.ts": laid_out.replace("this.sum()", "this.sum() + 1")})
