@@ -20,7 +20,7 @@ from kl_hooks.cli.output import (
     warn,
 )
 from kl_hooks.cli.request_options import operation_command
-from kl_hooks.model.symbol import is_test_path, last_name, split_id
+from kl_hooks.model.symbol import SCRIPT_TEST, is_test_path, last_name, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.operations import graph as operations
 
@@ -68,6 +68,10 @@ _WIDTH: Final = 100
 _TEST_FILE: Final = re.compile(r"(^|/)(tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conftest\.py$)")
 
 
+def _is_test_file(path: str) -> bool:
+    return bool(_TEST_FILE.search(path) or SCRIPT_TEST.fullmatch(path))
+
+
 def _tests_option() -> Callable[[F], F]:
     return click.option(
         "--tests", is_flag=True, help="List those in test files too; else they are counted."
@@ -101,8 +105,8 @@ def _print_by_file(lines: Sequence[_Line], limit: int, *, tests: bool) -> int:
 
     Files are in the order of their first line, so that the nearest or best comes first.
     """
-    source = [one for one in lines if not _TEST_FILE.search(one.path)]
-    of_tests = [one for one in lines if _TEST_FILE.search(one.path)]
+    source = [one for one in lines if not _is_test_file(one.path)]
+    of_tests = [one for one in lines if _is_test_file(one.path)]
     listed = [*source, *of_tests] if tests else source
     by_file: dict[str, list[_Line]] = {}
     for one in listed[:limit]:
@@ -257,7 +261,7 @@ def search(matches: operations.Matches, request: operations.SearchRequest, tests
         for hit in matches.hits
     ]
     # where tests are all there is, their number alone would answer nothing
-    only_tests = all(_TEST_FILE.search(line.path) for line in lines)
+    only_tests = all(_is_test_file(line.path) for line in lines)
     _print_by_file(lines, request.limit, tests=tests or only_tests)
     if matches.is_cut:
         warn(f"these are the first {request.limit}; more with --top.")

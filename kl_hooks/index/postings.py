@@ -27,6 +27,7 @@ from operator import not_
 from sys import byteorder
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 
+from kl_hooks.model.symbol import SCRIPT_TEST
 from kl_hooks.store.database import Rows, chunks, placeholders
 
 if TYPE_CHECKING:
@@ -371,6 +372,7 @@ def corpus_of(path: str) -> int:
         name.startswith("test_")
         or name.endswith(("_test.py", "_tests.py"))
         or name in ("conftest.py", "tests.py")
+        or SCRIPT_TEST.fullmatch(path)
     )
     if is_test:
         return OTHER

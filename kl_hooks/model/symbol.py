@@ -137,12 +137,18 @@ def language_of(path: str) -> str:
     return ""
 
 
+SCRIPT_TEST: Final = re.compile(
+    r"(?:.*/)?(?:__tests__/.*|[^/]*\.(?:test|spec)(?:-d)?)\.[cm]?[jt]sx?"
+)
+"""The path of a file with tests as users of TypeScript and JavaScript name it."""
+
+
 def is_test_path(path: str) -> bool:
-    """Return whether a path is one that pytest users keep tests in."""
+    """Return whether a path is one that users of pytest, vitest or jest keep tests in."""
     *folders, name = path.split("/")
-    return not {"test", "tests", "testing"}.isdisjoint(folders) or name.startswith(
-        ("test_", "conftest.")
-    )
+    if not {"test", "tests", "testing"}.isdisjoint(folders):
+        return True
+    return name.startswith(("test_", "conftest.")) or SCRIPT_TEST.fullmatch(path) is not None
 
 
 class Symbol(NamedTuple):

@@ -12,6 +12,8 @@ import pytest
 from kl_hooks.code.query.lookup import resolve_text
 from kl_hooks.code.query.session import open_graph, refresh_graph
 from kl_hooks.graph import links
+from kl_hooks.index.postings import OTHER, corpus_of
+from kl_hooks.model.symbol import is_test_path
 from kl_hooks.workspace import Workspace
 from tests.code.making import repository, workspace
 from tests.git.repos import write
@@ -244,6 +246,10 @@ CHANGES: dict[str, Mapping[str, str | None]] = {
         "ui/package.json": '{"name": "@acme/ui"}',
         "ui/index.ts": "export function Button() {}\n",
     },
+    "a package that was outside": {
+        "react/package.json": '{"name": "react"}',
+        "react/index.ts": "export const other = 1;\n",
+    },
     "a re-export": {"web/src/index.ts": "export { makeCart } from './lib/format';\n"},
     "a nearer configuration": {"web/src/tsconfig.json": "{}"},
     "a broken configuration": {"web/tsconfig.json": "{"},
@@ -331,3 +337,28 @@ def test_a_file_that_is_read_in_part_is_not_assessed_and_in_the_graph(tmp_path: 
     assert "read in part" in str(problem)
     assert "not in the graph" not in str(problem)
     assert uses(ws, "A") == set()
+
+
+TEST_PATHS = {
+    "web/src/cart.test.ts": True,
+    "web/src/cart.spec.tsx": True,
+    "web/src/cart.test-d.ts": True,
+    "web/src/__tests__/cart.ts": True,
+    "web/tests/cart.ts": True,
+    "web/src/latest.ts": False,
+    "web/src/test.ts": False,
+    "web/src/cart.test.py": False,
+}
+
+
+@pytest.mark.parametrize("path", TEST_PATHS)
+def test_files_with_tests_are_those_of_vitest_and_jest(path: str) -> None:
+    assert is_test_path(path) == TEST_PATHS[path]
+    assert (corpus_of(path) == OTHER) == TEST_PATHS[path]
+
+
+@pytest.mark.usefixtures("home")
+def test_callers_in_tests_are_counted_apart(tmp_path: Path) -> None:
+    test = "import { makeCart } from './cart';\ntest('a', () => { makeCart() });\n"
+    repo = checkout(tmp_path / "repo", {**SHOP, "web/src/cart.test.ts": test})
+    assert "tests: 1 in 1 file" in repo.kl("graph", "callers", "makeCart").stdout

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.code.languages import SCANNED
+from kl_hooks.code.scanner.grammars import parse
 from kl_hooks.code.scanner.parser import PARTIAL, unreadable_facts
 from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.code.typescript.scanner import scan_javascript, scan_tsx, scan_typescript
@@ -323,3 +324,22 @@ def test_a_repaired_file_has_its_comments_lines_and_hashes() -> None:
         "method:A.m 7-7 m(): void",
     ]
     assert hashes(source) == hashes(source.replace(" // why", "").replace("/** One. */", ""))
+
+
+def test_a_file_is_not_repaired_where_that_would_make_it_worse() -> None:
+    source = b"export function (((;\nexport const x = [a\n  < b];\nexport const y = 1;\n"
+    tree, comments = parse(source, "typescript")
+    assert (tree.root_node.text, comments) == (source, [])
+
+
+def test_the_name_of_a_local_value_alone_is_no_use_of_what_it_was_made_of() -> None:
+    source = (
+        b"import { config } from './c';\nfunction f() {\n  const { report } = config;\n"
+        b"  if (report) {\n    report.send(1);\n    report(2);\n  }\n}\n"
+    )
+    uses = scan_typescript(source, "a.ts", "_")["uses"]
+    assert uses == {
+        "@./c:config": [1, 0, 3],
+        "@./c:config|report.send": [1, 1, 5],
+        "@./c:config|report": [1, 1, 6],
+    }
