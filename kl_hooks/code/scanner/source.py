@@ -195,7 +195,7 @@ def _stretches(regions: Sequence[tuple[int, int, int, int]]) -> Iterator[tuple[i
             position = body
         yield stop, place, "(" if position < body else "."
         position = stop
-        if stop == start and start is not None and start < end:
+        if start is not None and start < end:
             stack.append(regions[index])
             index += 1
         else:
