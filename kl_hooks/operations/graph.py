@@ -757,7 +757,7 @@ CALLERS: Final = Operation(
 
 
 def _state(ws: Workspace, request: StateRequest, access: Access) -> State:
-    from kl_hooks.code.query.lookup import Answer
+    from kl_hooks.code.query.lookup import Answer, paths_not_assessed
     from kl_hooks.code.query.state import NoState, state_uses
 
     with _opened(ws, request.rev, access, records=False) as graph:
@@ -769,7 +769,7 @@ def _state(ws: Workspace, request: StateRequest, access: Access) -> State:
             raise
         answer = Answer(
             bool(uses.writes or uses.changes or uses.reads),
-            not_assessed=graph.paths_not_assessed,
+            not_assessed=paths_not_assessed(graph, uses.symbol),
             possible=len(uses.possible),
         )
     lists = {name: Places(getattr(uses, name), request.is_complete) for name in STATE_LISTS}

@@ -13,6 +13,7 @@ from kl_hooks.code.query.lookup import (
     answer,
     names_of,
     nested_symbols,
+    paths_not_assessed,
     resolve_text,
     symbols_of_id,
     with_position,
@@ -63,7 +64,9 @@ def dependents(graph: Graph, text: str, depth: int = DEPTH, limit: int = 200) ->
     reached = reach(graph.db, starts, depth)
     order = nearest_first(reached.levels.items())
     shown = _with_links(graph, starts, reached, order[:limit])
-    return Dependents(symbol, shown, len(order), answer(graph, bool(order), names_of(starts)))
+    return Dependents(
+        symbol, shown, len(order), answer(graph, symbol, bool(order), names_of(starts))
+    )
 
 
 def outgoing(graph: Graph, ids: Iterable[str]) -> dict[str, list[Link]]:
@@ -146,7 +149,7 @@ def dependency_path(
     )
     mine = {start.id, *(one.id for one in nested_symbols(graph.db, start))}
     theirs = {end.id, *(one.id for one in nested_symbols(graph.db, end))}
-    lost = graph.paths_not_assessed
+    lost = paths_not_assessed(graph, end)
     if mine & theirs:
         inner, outer = (start, end) if start.id in theirs else (end, start)
         if inner.id == outer.id:

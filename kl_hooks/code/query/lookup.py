@@ -184,10 +184,26 @@ class Answer(NamedTuple):
         return NO
 
 
-def answer(graph: Graph, found: bool, names: Iterable[str], doubts: Sequence[str] = ()) -> Answer:
-    """The answer about symbols with these names."""
-    lost = graph.paths_not_assessed
-    return Answer(found, tuple(unresolved(graph, names)), lost, tuple(doubts))
+def may_use(symbol: Symbol, path: str) -> bool:
+    """Whether a file is of a language that can use a symbol: Python imports no script, and no script
+    Python.
+    """
+    if not symbol.path.endswith((".py", *FILE_MODULES)):
+        return True
+    return path.endswith(FILE_MODULES) == symbol.path.endswith(FILE_MODULES)
+
+
+def paths_not_assessed(graph: Graph, symbol: Symbol) -> tuple[FilePath, ...]:
+    """The files that could not be understood and may use a symbol."""
+    return tuple(path for path in graph.paths_not_assessed if may_use(symbol, path))
+
+
+def answer(
+    graph: Graph, symbol: Symbol, found: bool, names: Iterable[str], doubts: Sequence[str] = ()
+) -> Answer:
+    """The answer about a symbol, and what is in it, with these names."""
+    possible = [link for link in unresolved(graph, names) if may_use(symbol, link.path)]
+    return Answer(found, tuple(possible), paths_not_assessed(graph, symbol), tuple(doubts))
 
 
 def unresolved(graph: Graph, names: Iterable[str]) -> list[Link]:

@@ -184,7 +184,7 @@ def references(graph: Graph, text: str) -> References:
     symbol = resolve_text(graph, text)
     used = [link for link in _to(graph, [symbol.id], USES) if link.method not in NOTE_METHODS]
     uses = _by_position([*used, *_notes_about(graph, symbol)])
-    return References(symbol, uses, answer(graph, bool(uses), names_of([symbol.id])))
+    return References(symbol, uses, answer(graph, symbol, bool(uses), names_of([symbol.id])))
 
 
 def callers(graph: Graph, text: str) -> References:
@@ -211,7 +211,7 @@ def callers(graph: Graph, text: str) -> References:
         name.rpartition(".")[0].rpartition(".")[2]
     }  # `__init__` by the name of its class
     return References(
-        symbol, calls_by_position, answer(graph, bool(calls_by_position), names, doubts)
+        symbol, calls_by_position, answer(graph, symbol, bool(calls_by_position), names, doubts)
     )
 
 
@@ -287,7 +287,7 @@ def symbol_page(graph: Graph, text: str) -> SymbolPage:
         tuple(NodeId(one.id) for one in _same_name(db, symbol, up=True)),
         tuple(NodeId(one.id) for one in _same_name(db, symbol, up=False)),
         tuple(map(NodeId, reaching_tests(graph, symbol))),
-        answer(graph, bool(used_by), names_of([symbol.id])),
+        answer(graph, symbol, bool(used_by), names_of([symbol.id])),
         tuple(_notes_about(graph, symbol, whole=True)),
         tuple(_notes_from(graph, symbol)),
     )

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code.file_facts import Outlines
+from kl_hooks.code.languages import FILE_MODULES
 from kl_hooks.code.linker import CLASSES, EXTERNAL, Resolver, Value
 from kl_hooks.code.modules import ModuleIndex
 from kl_hooks.code.name_index import files_mentioning
@@ -149,7 +150,11 @@ def _resembles(receiver: str, owner: str) -> bool:
 def _contents(graph: Graph, target: Target) -> Iterator[tuple[str, bytes]]:
     """The files that may use the name, by path."""
     mentions = files_mentioning(graph.db, [target.name])
-    paths = {path for path, words in mentions.items() if target.name in words.split()}
+    paths = {
+        path
+        for path, words in mentions.items()
+        if target.name in words.split() and not path.endswith(FILE_MODULES)
+    }
     entries: list[FileEntry] = []
     for batch in chunks(sorted(paths.union(target.paths))):
         sql = f"SELECT path, blob FROM files WHERE path IN ({placeholders(batch)})"

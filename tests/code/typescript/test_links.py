@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.code.query.lookup import resolve_text
+from kl_hooks.code.query.lookup import NO, NOT_ASSESSED, resolve_text
+from kl_hooks.code.query.references import callers
 from kl_hooks.code.query.session import open_graph, refresh_graph
 from kl_hooks.graph import links
 from kl_hooks.index.postings import OTHER, corpus_of
@@ -362,3 +363,23 @@ def test_callers_in_tests_are_counted_apart(tmp_path: Path) -> None:
     test = "import { makeCart } from './cart';\ntest('a', () => { makeCart() });\n"
     repo = checkout(tmp_path / "repo", {**SHOP, "web/src/cart.test.ts": test})
     assert "tests: 1 in 1 file" in repo.kl("graph", "callers", "makeCart").stdout
+
+
+def test_a_script_that_is_not_read_leaves_answers_about_python_certain(tmp_path: Path) -> None:
+    files = {
+        "shop.py": "def unused(): pass\n",
+        "static/jquery.min.js": "var a=1;" * 5_000,
+        "web/cart.ts": "export function unusedToo() {}\n",
+    }
+    ws = repository(tmp_path / "repo", files)
+    with open_graph(ws) as graph:
+        assert [problem.path for problem in graph.not_assessed] == ["static/jquery.min.js"]
+        assert callers(graph, "unused").answer.verdict == NO
+        assert callers(graph, "unusedToo").answer.verdict == NOT_ASSESSED
+
+
+def test_an_unresolved_use_in_a_script_may_mean_no_python(shop: Workspace) -> None:
+    with open_graph(shop) as graph:
+        assert callers(graph, "shop.core.Cart.total").answer.unresolved == ()
+        in_script = callers(graph, "cart.ts#Cart.total").answer.unresolved
+    assert [link.path for link in in_script] == ["web/src/App.tsx"]
