@@ -43,7 +43,7 @@ _DEEP: Final = 10
 """Configurations that extend each other, and structures in structures, that are followed."""
 
 
-class _NodeModules:
+class NodeModules:
     """The module system of TypeScript and JavaScript."""
 
     constructor: str = "constructor"
@@ -62,7 +62,7 @@ class _NodeModules:
         return f"node_modules/{specifier}"
 
 
-NODE: Final = _NodeModules()
+NODE: Final = NodeModules()
 
 
 def _find(specifier: str, importer: str, view: FileView) -> str:
