@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.store.redaction import (
     configure_redaction,
     redact,
@@ -126,6 +127,19 @@ def test_the_environment_of_the_process_counts_from_the_start() -> None:
 
 def test_redacting_for_an_answer_redacts() -> None:
     assert redact_or_omit("password: swordfish1") == f"password: {_HIDDEN}"
+
+
+def test_for_an_answer_nothing_is_left_of_a_text_that_can_not_be_redacted() -> None:
+    def refuse(text: str) -> str:
+        raise EnvironmentProblem("a plugin is missing")
+
+    try:
+        configure_redaction([("missing", refuse)], environ={})
+        assert redact_or_omit("two words") == "[redacted:unknown]"
+        with pytest.raises(EnvironmentProblem):
+            redact("two words")
+    finally:
+        configure_redaction()
 
 
 def test_a_text_shows_a_secret_unless_it_is_redacted_already_or_looks_random_alone() -> None:
