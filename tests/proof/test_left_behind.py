@@ -343,3 +343,22 @@ def test_other(): subprocess.run([sys.executable, "-c", "1"], check=True)
     assert verify(folder) == 0
     commit(folder, {"README.md": "2\n"})
     assert impacted(folder) == ({"test_a.py::test_reads"} if sys.platform == "linux" else set())
+
+
+def test_a_new_text_that_pytest_collects_must_run(tmp_path: Path) -> None:
+    files = {
+        "pytest.ini": "[pytest]\naddopts = --doctest-glob=*.rst\n",
+        "usage.rst": ">>> 1 + 1\n2\n",
+        "test_a.py": "def test_a(): pass\n",
+    }
+    folder = repository(tmp_path / "program", files)
+    assert record(folder) == 0
+    # nothing to run in it, or not collected
+    commit(folder, {"other.rst": "Text\n", "NEWS.md": ">>> 1 + 1\n3\n"})
+    assert verify(folder) == 0
+    commit(folder, {"more.rst": ">>> 1 + 1\n3\n"})
+    assert verify(folder) == 1
+    assert record(folder, "--kl-impacted") == 1
+    commit(folder, {"more.rst": ">>> 1 + 1\n2\n"})
+    assert record(folder, "--kl-impacted") == 0
+    assert verify(folder) == 0
