@@ -362,3 +362,14 @@ def test_a_new_text_that_pytest_collects_must_run(tmp_path: Path) -> None:
     commit(folder, {"more.rst": ">>> 1 + 1\n2\n"})
     assert record(folder, "--kl-impacted") == 0
     assert verify(folder) == 0
+
+
+def test_the_value_of_a_fixture_is_compared_before_it_is_torn_down(tmp_path: Path) -> None:
+    conftest = "import pytest\n@pytest.fixture(scope='session')\ndef basket(): return ['apple']\n"
+    using = "def test_z(basket): assert basket == ['apple']\n"
+    folder = repository(tmp_path / "program", {"conftest.py": conftest, "test_z.py": using})
+    assert record(folder) == 0
+    commit(folder, {"test_a.py": "def test_a(basket): basket.append('pear')\n"})
+    assert record(folder, "--kl-impacted") == 0
+    assert impacted(folder) == {"test_a.py::test_a", "test_z.py::test_z"}
+    assert verify(folder) == 1
