@@ -30,12 +30,12 @@ def test_the_sample_of_a_content_is_small_and_always_the_same() -> None:
     assert len(sampled_tests("aa", many, 10**9)) == 2_000  # two seconds
 
 
-# what the library keeps to itself is not recorded: a logger that code gets by its name alone
+# what the library keeps to itself, set and asked by functions, is not recorded
 PROGRAM = {
     "registry.py": (
-        "import logging\ndef parse(): return 1\n"
-        "def fill(): logging.getLogger('registry').setLevel(parse())\n"
-        "def newest(): return logging.getLogger('registry').level\n"
+        "import csv\ndef parse(): return 1\n"
+        "def fill(): csv.field_size_limit(parse())\n"
+        "def newest(): return csv.field_size_limit()\n"
     ),
     "test_registry.py": (
         "import pathlib, registry\n"
