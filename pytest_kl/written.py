@@ -31,7 +31,7 @@ _WRITES: Final = os.O_WRONLY | os.O_RDWR
 _FRESH: Final = os.O_TRUNC | os.O_EXCL
 _OF_SYSTEM: Final = tuple(
     {
-        *("/proc/", "/sys/", "/dev/", "/usr/", "/lib", "/etc/", "/bin/"),
+        *("/proc/", "/sys/", "/dev/", "/usr/", "/lib/", "/lib64/", "/etc/", "/bin/"),
         *(join(realpath(path), "") for path in (sys.prefix, sys.base_prefix)),
         *(join(path, "") for path in (sys.prefix, sys.base_prefix)),
     }
@@ -84,11 +84,11 @@ class Written:
         return {
             "os.remove": self._on_removal,
             "os.rmdir": self._on_removal,
-            "os.truncate": self._on_removal,
+            "os.truncate": self._on_truncate,
             "os.mkdir": self._on_mkdir,
             "os.rename": self._on_rename,
-            "os.link": self._on_rename,
-            "os.symlink": self._on_rename,
+            "os.link": self._on_link,
+            "os.symlink": self._on_link,
             "shutil.rmtree": self._on_rmtree,
             "tempfile.mkdtemp": self._on_own,
             "tempfile.mkstemp": self._on_own,
@@ -143,7 +143,14 @@ class Written:
 
     def _on_rename(self, args: tuple[Any, ...]) -> None:
         self._remove(args[0], -1)
-        self._remove(args[1], -1)
+        self._put(args[1], is_new=True)
+
+    def _on_link(self, args: tuple[Any, ...]) -> None:
+        # what it leads to stays as it is: who opens it by the new name finds that, too
+        self._put(args[1], is_new=True)
+
+    def _on_truncate(self, args: tuple[Any, ...]) -> None:
+        self._put(args[0], is_new=False)
 
     def _on_rmtree(self, args: tuple[Any, ...]) -> None:
         name = self._absolute(args[0])
@@ -194,6 +201,18 @@ class Written:
         else:
             self._note_writer(name, owner)
         self._fresh[name] = owner
+
+    def _put(self, path: object, *, is_new: bool) -> None:
+        """A file gets other content. `is_new`: nothing is left of what was there."""
+        name, owner = self._absolute(path), self._owner()
+        if not name or owner is None or not self._acts(self._getframe(3)):
+            return
+        if is_new:
+            self._anew(name, owner)
+        else:
+            self._find(name, owner)
+        self._touch(name, owner)
+        self._note_writer(name, owner)
 
     def _anew(self, name: str, owner: Owner) -> None:
         """It is written anew: what was there is not found."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.model.symbol import split_id
+from kl_hooks.model.symbol import FILE_SIGN, split_id
 
 if TYPE_CHECKING:
     from kl_hooks.code.query.dependents import DependencyPath
@@ -36,14 +36,20 @@ def id_to_dict(identifier: str, kind: str = "") -> dict[str, Any]:
     name (of a test or file: the path) of what it is defined in; null for none.
     """
     prefix, whole = split_id(identifier)
-    if prefix == "test" and "::" in whole:
-        seam = "::"
-    elif prefix == "file":
-        seam = "/"
-    else:
-        seam = "."
-    owner, _, name = whole.rpartition(seam)
+    owner, _, name = whole.rpartition(_seam(prefix, whole))
     return {"name": name, "kind": kind or prefix, "owner": owner or None}
+
+
+def _seam(prefix: str, whole: str) -> str:
+    """What is between a name and what it is defined in."""
+    if prefix == "test" and "::" in whole:
+        return "::"
+    # a dotted name has no slash: this module is named by its path
+    if prefix == "file" or (prefix == "namespace" and "/" in whole):
+        return "/"
+    if FILE_SIGN in whole and "." not in whole.rpartition(FILE_SIGN)[2]:
+        return FILE_SIGN
+    return "."
 
 
 def found_to_dict(one: Found) -> dict[str, Any]:
