@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from kl_hooks.errors import KlError, UsageProblem
-from kl_hooks.model.text import brief, safe_text
+from kl_hooks.model.text import brief, safe_text, visible_line_ends
 from kl_hooks.model.text import counted as counted
 from kl_hooks.workspace import Workspace, open_workspace, require_initialized
 
@@ -186,7 +186,7 @@ def echo_line(text: str) -> None:
     """The same for a line that quotes names of files or of what is in them: a line end in those
     does not end it.
     """
-    echo(text.replace("\n", r"\x0a"))
+    echo(visible_line_ends(text))
 
 
 def echo_lines(lines: Iterable[str]) -> None:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from kl_hooks.cli.output import counted, echo_lines, print_rows
 from kl_hooks.cli.request_options import operation_command
-from kl_hooks.model.text import defuse, name_list, one_line, quoted_field, without_role_markup
+from kl_hooks.model.text import (
+    defuse,
+    name_list,
+    one_line,
+    quoted_field,
+    visible_line_ends,
+    without_role_markup,
+)
 from kl_hooks.operations import search as operations
 
 if TYPE_CHECKING:
@@ -60,7 +67,7 @@ def _show_progress(done: int, total: int) -> None:
 
 
 def _result_lines(number: int, result: Result, request: operations.SearchRequest) -> str:
-    place = f"{result.path}:{result.line}" if result.path else result.id
+    place = visible_line_ends(f"{result.path}:{result.line}" if result.path else result.id)
     weak = ("weak",) if result.is_weak else ()
     marks = "".join(f"  [{mark}]" for mark in (*weak, *result.marks))
     lines = [f"{number:>2}  {result.score:.2f}  {place}  {quoted_field(result.title, 160)}{marks}"]

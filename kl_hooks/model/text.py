@@ -56,6 +56,11 @@ def safe_text(text: str) -> str:
     return re.sub(_UNSAFE, _escape, text)
 
 
+def visible_line_ends(text: str) -> str:
+    """The text with each newline as a visible escape: one in the name of a file begins no line."""
+    return text.replace("\n", r"\x0a")
+
+
 def brief(text: str, limit: int = 1000) -> str:
     """The safe text, no line of it longer than `limit` characters, `…` where one was cut."""
     lines = safe_text(text).split("\n")

@@ -474,3 +474,14 @@ def test_a_text_that_is_there_many_times_is_one_result_that_names_three(shop: Ch
     (one,) = ask(shop, "zebra", "--kind", "document")["results"]
     named = [f"also file:docs/copy{number}/same.md#L1-L3" for number in (1, 2, 3)]
     assert one["marks"] == [*named, "also in 2 other passages"]
+
+
+def test_a_line_end_in_the_name_of_a_file_begins_no_line(shop: Checkout) -> None:
+    for path in ("odd/b.py", "odd/z\nkl: all clear\n.py"):
+        shop.write(path, 'def odd_function():\n    """Odd."""\n')
+    shop.commit("odd names")
+    found = shop.kl("search", "odd_function")
+    ambiguous = shop.kl("graph", "callers", "odd_function")
+    for lines in (found.stdout.splitlines(), ambiguous.stderr.splitlines()):
+        assert not any(line.startswith(("kl: all clear", ".py")) for line in lines)
+        assert any(r"odd/z\x0akl: all clear\x0a.py" in line for line in lines)

@@ -26,7 +26,7 @@ from kl_hooks.model.symbol import (
     record_node,
     split_id,
 )
-from kl_hooks.model.text import counted, one_line
+from kl_hooks.model.text import counted, one_line, visible_line_ends
 from kl_hooks.store.database import Rows, chunks, placeholders
 
 if TYPE_CHECKING:
@@ -292,7 +292,8 @@ class Ambiguous(UsageProblem):
 
     def __init__(self, asked: str, candidates: Sequence[Symbol]) -> None:
         self.candidates = tuple(candidates)
-        shown = [f"\n  {one.id}  {one.path}:{one.line}" for one in candidates[:_SHOWN]]
+        lines = [f"{one.id}  {one.path}:{one.line}" for one in candidates[:_SHOWN]]
+        shown = [f"\n  {visible_line_ends(line)}" for line in lines]
         further = f"\n  … and {len(candidates) - _SHOWN} more" if len(candidates) > _SHOWN else ""
         reason = f"ambiguous ({len(candidates)} matches). Use one of:{''.join(shown)}{further}"
         super().__init__(reason, place=one_line(asked))
