@@ -306,8 +306,9 @@ class Reads:
 
     @property
     def too_many(self) -> bool:
-        """Whether more was read than is noted."""
-        return len(self._numbers) >= MOST_KEYS
+        """Whether more was read, or written by tests, than is noted."""
+        too_many_written = self.written is not None and self.written.too_many
+        return too_many_written or len(self._numbers) >= MOST_KEYS
 
     def handlers(self) -> dict[str, Callable[[tuple[Any, ...]], None]]:
         """Audit event → who wants it."""

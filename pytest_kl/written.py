@@ -39,7 +39,8 @@ _OF_SYSTEM: Final = tuple(
 """Folders that tests read and don't write."""
 _NOT_OURS: Final = ("/site-packages/", "/dist-packages/", "/__pycache__/", "/.git/", "/.kl/")
 _COMPILED: Final = (".pyc", ".py", ".so")
-_MOST_FILES: Final = 20_000
+_MOST_FILES: Final = 200_000
+"""So many files take about 50 MB. Of more it would not be known who wrote them."""
 _MKDIR: Final = Path.mkdir.__code__
 _MAKERS: Final = ("_pytest/pathlib.py", "_pytest/tmpdir.py")
 """The files of pytest that make a folder for each test."""
@@ -78,6 +79,8 @@ class Written:
         self._made: dict[str, Owner] = {}
         """Path → who made it where nothing was."""
         self._places: dict[str, str | None] = {}
+        self.too_many = False
+        """Whether more files were written than are noted."""
 
     def handlers(self) -> dict[str, Callable[[tuple[Any, ...]], None]]:
         """Audit event → who wants it."""
@@ -223,10 +226,12 @@ class Written:
     def _note_writer(self, name: str, owner: Owner) -> None:
         if self._place(name) is None and self._own_folder(name)[1] is owner:
             return
-        if len(self._writers) < _MOST_FILES:
-            self._writers[name] = owner
-            # who lists the folder finds it there
-            self._writers[dirname(name)] = owner
+        if len(self._writers) >= _MOST_FILES:
+            self.too_many = True
+            return
+        self._writers[name] = owner
+        # who lists the folder finds it there
+        self._writers[dirname(name)] = owner
 
     def _find(self, name: str, owner: Owner) -> None:
         if self._fresh.get(name) is owner:

@@ -50,6 +50,8 @@ class Snapshot(NamedTuple):
     """The port for evidence of others; most stores hold none, and never ask."""
     trust_ref: str = ""
     """The commit whose `.kl/trust` names a team's keys; empty: that of the user's configuration."""
+    executed_by_id: dict[str, Executed | None] | None = None
+    """ID of an entry → what its tests executed, once it was read; None: it is read each time."""
 
     def executed(self, entry: Entry) -> Executed | None:
         """What the tests of a run executed, stored or waiting in the spool; None where nothing is
@@ -58,6 +60,13 @@ class Snapshot(NamedTuple):
         Of a run of others: out of git, and only where a trusted key signed its receipt, which names
         it by its digest.
         """
+        if self.executed_by_id is None:
+            return self._read_executed(entry)
+        if entry.id not in self.executed_by_id:
+            self.executed_by_id[entry.id] = self._read_executed(entry)
+        return self.executed_by_id[entry.id]
+
+    def _read_executed(self, entry: Entry) -> Executed | None:
         if entry.origin.startswith(ATTESTED):
             if not self.ask_others:
                 return None
@@ -227,6 +236,7 @@ def snapshot(
             places,
             partial(foreign_evidence, ws),
             trust_ref,
+            executed_by_id={},
         )
 
 

@@ -86,14 +86,7 @@ class SpoiledResults(NamedTuple):
             for entry, name, reason, others in spoiled:
                 stale.setdefault(entry, {})[name] = Verdict(STALE, reason)
                 partners.setdefault(name, {}).update(others)
-        for name, others in partners.items():
-            if any(_is_valid(run, name, stale) for run in ordered):
-                continue
-            # all of them must run again, in one run
-            for test, reason in others.items():
-                for run in ordered:
-                    if _is_valid(run, test, stale):
-                        stale.setdefault(run.original.id, {})[test] = Verdict(STALE, reason)
+        _retract_partners(ordered, stale, partners)
         return cls(stale)
 
     def taken_from(self, run: OtherRun) -> OtherRun:
@@ -102,6 +95,27 @@ class SpoiledResults(NamedTuple):
         if not stale:
             return run
         return run.without(stale)
+
+
+def _retract_partners(
+    ordered: Sequence[OtherRun],
+    stale: dict[str, dict[str, Verdict]],
+    partners: Mapping[str, Mapping[str, str]],
+) -> None:
+    """Of a test without a valid result all that must run together with it have none, and what must
+    run together with those: all of them run again, in one run.
+    """
+    waiting = [*partners]
+    while waiting:
+        name = waiting.pop()
+        if any(_is_valid(run, name, stale) for run in ordered):
+            continue
+        for test, reason in partners[name].items():
+            for run in ordered:
+                if _is_valid(run, test, stale):
+                    stale.setdefault(run.original.id, {})[test] = Verdict(STALE, reason)
+                    if test in partners:
+                        waiting.append(test)
 
 
 def _is_valid(run: OtherRun, name: str, stale: Mapping[str, Mapping[str, Verdict]]) -> bool:

@@ -11,8 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from kl_hooks.proof.facts import STALE, VALID, Verdict
+from kl_hooks.proof.left_behind import _retract_partners
 from tests.pytest_kl.recorded import environment, git, repository, run_pytest
 from tests.support import run_in_process
+
+from .test_content_proof import other_run
+from .test_gate_union import made
 
 APP = """
 import os
@@ -373,3 +378,19 @@ def test_the_value_of_a_fixture_is_compared_before_it_is_torn_down(tmp_path: Pat
     assert record(folder, "--kl-impacted") == 0
     assert impacted(folder) == {"test_a.py::test_a", "test_z.py::test_z"}
     assert verify(folder) == 1
+
+
+def test_partners_of_partners_run_again_too() -> None:
+    """Whichever is looked at first: b has a valid result until a, which must run with it, has none."""
+    tests = [f"test_m.py::test_{letter}" for letter in "abcd"]
+    a, b, c, d = tests
+    [run] = other_run(made("a1", *tests), dict.fromkeys(tests, Verdict(VALID))).values()
+    for partners in ({b: {c: "with b"}, a: {b: "with a"}}, {a: {b: "with a"}, b: {c: "with b"}}):
+        stale = {run.original.id: {a: Verdict(STALE, "spoiled")}}
+        _retract_partners([run], stale, partners)
+        assert {test: verdict.reason for test, verdict in stale[run.original.id].items()} == {
+            a: "spoiled",
+            b: "with a",
+            c: "with b",
+        }
+        assert d not in stale[run.original.id]
