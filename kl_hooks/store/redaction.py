@@ -55,7 +55,7 @@ _ALONE: Final = _words("""
     """)
 _WITH_KEY: Final = _words("""
     api access private secret signing signature encryption account master ssh auth shared client license
-    storage deploy service webhook session hmac aes
+    storage deploy service webhook session hmac aes master recovery decryption
     """)
 _GLUED: Final = re.compile(
     r"passw(?:or)?[dt]|passphrase|(?:store|key|db|user|root|admin|my|bind)pass$|secret(?!ar)|credential|(?:api|access|private|secret|encryption|signing)key|"
@@ -355,6 +355,14 @@ def _letters() -> str:
     return "|".join(f"{word}|{word.capitalize()}" for word in _PASSWORD_LETTERS)
 
 
+_IN_PROSE: Final = (
+    r"(?<=\s)(?:(?:value|code|string) )?"
+    r"(?:(?:of|for|to|in|on) (?:(?:the|our|my|this) )?[A-Za-z0-9_.-]{1,30} )?"
+    r"(?:(?:is|are|was|has|been|should|must|will|be|now|set|changed|to) ){0,5}+\(?"
+)
+"""What a sentence puts between a secret's noun and its value: `the token of the shop is now …`."""
+
+
 @cache
 def _assignment() -> re.Pattern[str]:
     """A name that may mean a secret, with the sign after it; compiled on first need. Tried at
@@ -366,7 +374,7 @@ def _assignment() -> re.Pattern[str]:
         r"(?P<rest>[A-Za-z0-9_.-]{0,40}+)(?:\\{0,3}[\"'`])?\]?"
         r"(?P<type>: ?[A-Za-z]{1,20}(?: \| None)?(?= ?=))?"
         r"(?P<sep>[ \t]{0,4}+(?:(?P<sign>:=|=>|==?|:(?!:)|：)[ \t]{0,4}+)?"
-        r"(?:is |was |ist |est |es |é |è |är |jest )?)"
+        rf"(?(sign)|(?:{_IN_PROSE})?)(?:is |was |ist |est |es |é |è |är |jest )?)"
         r"(?P<scheme>(?:[Bb]asic|[Bb]earer|[Dd]igest|[Tt]oken|[Aa]pi[Kk]ey|[Nn]egotiate)[ ]{1,4}+)?"
         r"(?P<open>[bBrRuUfF]{0,2}\\{0,3}[\"'`])?+(?=[^\s\"'`,;&|<>(){}\\])(?!\[redacted:)"
     )
@@ -400,7 +408,8 @@ def _assigned_secrets(text: str) -> list[tuple[int, int]]:
         match = _assignment().match(text, place) if place >= position else None
         if match is None:
             continue
-        position = match.end()
+        # a sentence between a noun and its value may name another secret
+        position = match.end("rest")
         name = _assigned_name(match)
         if not match["sep"] or not (_is_secret_name(name) or _is_bare_key(name)):
             continue
@@ -430,9 +439,11 @@ def _assigned_name(match: re.Match[str]) -> str:
     # `the signing key is …`: a name that is written as words
     is_spaced = name.lower() == "key" and match["sep"]
     before = _WORD_BEFORE.search(match.string, max(0, start - 20), start) if is_spaced else None
-    if before is None or (not match["sep"].strip() and before[1].lower() not in _PUBLIC_KEYS):
+    if before is None:
         return name
-    return f"{before[1].lower()} key"
+    word = before[1].lower()
+    is_named = bool(match["sep"].strip()) or word in _PUBLIC_KEYS or word in _WITH_KEY
+    return f"{word} key" if is_named else name
 
 
 _WORD_BEFORE: Final = re.compile(r"(?<![A-Za-z])([A-Za-z]{3,15}) \Z")
@@ -452,9 +463,10 @@ def _is_assigned_secret(match: re.Match[str], name: str, value: str, quoted: boo
         return False
     if not _is_secret_name(name):  # a key of something
         return _KEY_OF_256_BITS.fullmatch(value) is not None
-    if match["scheme"]:
-        return len(value) >= 6
     sign = match["sign"]
+    # `API key bearer authentication` is prose
+    if match["scheme"] and (sign or " " not in name):
+        return len(value) >= 6
     if sign is None:
         return _is_secret_after_name(name, value, match["sep"])
     if value.strip("-+.,").isdigit() and len(value) < (4 if _is_password(name) else 12):
@@ -481,10 +493,20 @@ def _is_secret_after_name(name: str, value: str, sep: str) -> bool:
     """No sign between: `--password value`, `Bearer value`, `the password is value`."""
     if name.startswith("-"):
         return not value.startswith("-") and not (value.isupper() and value.isalpha())
-    value = value.rstrip(".:!?")
-    if name.lower() == "bearer":
+    value = value.rstrip(".:!?*")
+    is_bearer = name.lower() == "bearer"
+    if (is_bearer or " " in name) and "=" in value.rstrip("="):
+        return False  # an assignment, with a name of its own: a bearer token ends in `=` (RFC 6750)
+    if is_bearer:
         return len(value) >= 16
-    return _is_random_word(value) and not _looks_like_code(value)
+    return (_is_random_word(value) and not _looks_like_code(value)) or _is_long_mixture(value)
+
+
+def _is_long_mixture(value: str) -> bool:
+    """At least twelve letters and digits, two digits or more among them; no ID in hexadecimal."""
+    digits = sum(c.isdigit() for c in value)
+    is_mixed = len(value) >= 12 and value.isalnum() and 2 <= digits < len(value)
+    return is_mixed and _HEX.fullmatch(value) is None
 
 
 _GAP: Final = "\x1f"

@@ -193,6 +193,52 @@ def test_what_is_beside_another_word_stays(text: str) -> None:
     assert redact(text) == text
 
 
+SENTENCES = (
+    *(
+        "my secret key @",
+        "my api key @",
+        "the secret access key @",
+        "secret value @",
+        "auth code @",
+    ),
+    *("the token of the shop is @", "password for prod @", "credentials are @", "master key `@`"),
+    *("the password was changed to @", "the token should be @", "my secret key is now @"),
+    *("the signing key (@)", "use password @ for the login", "the secret of the token is @ today"),
+)
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+@pytest.mark.parametrize(
+    "secret", ["hunterXsecret9876abcd", "abcdefgh12345678", "swordfish99tulip"]
+)
+def test_a_sentence_between_a_noun_for_a_secret_and_its_value_hides_nothing_from_us(
+    text: str, secret: str
+) -> None:
+    assert redact(text.replace("@", secret)) == text.replace("@", "[redacted:assignment]")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no token to **steal.** The job reads",
+        "the secret key of the shop is read from the environment",
+        "the primary key abcdefgh12345678 of a row",
+        "the token is in tests/test_token_2fa.py::test_expires_after_30_days",
+        "the password was changed in 0650107e9f86d081",
+        'secret = ("--tag", "private")',
+        "a token for Python312Parser is made by the tokenizer",
+        "the key word is abcdefgh12345678",
+        "API key bearer authentication of the shop",
+    ],
+)
+def test_a_sentence_on_secrets_without_a_value_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+def test_a_secret_that_is_assigned_after_another_secret_is_named_is_hidden() -> None:
+    assert redact("secret to token = abc123def45") == "secret to token = [redacted:assignment]"
+
+
 NAMES_OF_PASSWORDS = (
     *("Kennwort: @", "Passwort: @", "mot de passe : @", "mdp=@", "contraseña: @", "senha: @"),
     *("Пароль: @", "пароль = @", "密码：@", "密码: @", "パスワード：@", "비밀번호: @", "סיסמה: @"),
