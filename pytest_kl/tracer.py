@@ -979,7 +979,7 @@ class Tracer:
             return
         opened = self._opened_files.take()
         # else nothing but this process opened something
-        if context is not None and any(one.why for one in (context, *context.fixtures)):
+        if context is not None and any(part.why for part in (context, *context.fixtures)):
             context.reads.update(self._reads.number(path, "", False) for path in opened)
 
     def begin(self, nodeid: str) -> None:

@@ -289,9 +289,9 @@ def _spoiled_by_absence(
         }
         for test in map(comparison.test, new):
             names = comparison.names_in(test, files).everywhere
-            found = {read.pattern for read in test.reads if read.path in (STATES, STORED)}
+            found_states = {read.pattern for read in test.reads if read.path in (STATES, STORED)}
             for state in sorted(leaving):
-                is_used = state == _WORKING_FOLDER or state in found
+                is_used = state == _WORKING_FOLDER or state in found_states
                 is_used = is_used or not names.isdisjoint(_names_of(state))
                 if is_used and Read(RESET, state) not in test.reads:
                     shown = _shown(state)

@@ -480,8 +480,8 @@ def test_a_line_end_in_the_name_of_a_file_begins_no_line(shop: Checkout) -> None
     for path in ("odd/b.py", "odd/z\nkl: all clear\n.py"):
         shop.write(path, 'def odd_function():\n    """Odd."""\n')
     shop.commit("odd names")
-    found = shop.kl("search", "odd_function")
+    search = shop.kl("search", "odd_function")
     ambiguous = shop.kl("graph", "callers", "odd_function")
-    for lines in (found.stdout.splitlines(), ambiguous.stderr.splitlines()):
+    for lines in (search.stdout.splitlines(), ambiguous.stderr.splitlines()):
         assert not any(line.startswith(("kl: all clear", ".py")) for line in lines)
         assert any(r"odd/z\x0akl: all clear\x0a.py" in line for line in lines)

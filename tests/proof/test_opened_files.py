@@ -249,12 +249,14 @@ def test_a_comment_reaches_the_test_that_shows_its_line(folder: Path, recorded: 
 def test_reads_are_noted_with_what_read_them(recorded: Executed) -> None:
     reads = recorded.reads
     assert reads is not None
-    found = {name.partition("::")[2]: read for name, read in reads.tests.items()}
+    reads_of_tests = {name.partition("::")[2]: read for name, read in reads.tests.items()}
     states = {
         name: {r for r in read if r.path in (STATES, STORED, TOUCHED)}
-        for name, read in found.items()
+        for name, read in reads_of_tests.items()
     }
-    of_test = {name: read - states[name] for name, read in found.items() if read - states[name]}
+    of_test = {
+        name: read - states[name] for name, read in reads_of_tests.items() if read - states[name]
+    }
     assert of_test == {
         "test_reads": {Read("data.json")},
         "test_wide": {Read("wide.json")},

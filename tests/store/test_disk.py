@@ -182,8 +182,10 @@ def test_a_file_system_without_locks(repo: Checkout, tmp_path: Path) -> None:
     compiler = shutil.which("cc")
     if compiler is None or sys.platform != "linux":
         pytest.skip("there is no C compiler, or no loader that takes it")
-    made = run([compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], tmp_path)
-    assert made.returncode == 0, made.stderr
+    compilation = run(
+        [compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], tmp_path
+    )
+    assert compilation.returncode == 0, compilation.stderr
     examined = repo.kl_process("doctor", env={"LD_PRELOAD": str(library)}).stdout
     assert "/.git/kl/spool: can't lock a file: this file system has no locks" in examined
     assert "fix: mount it with locks" in examined and "See: kl doctor" not in examined
