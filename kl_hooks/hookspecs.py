@@ -84,6 +84,7 @@ class Scanner(NamedTuple):
 
     language: str
     suffixes: tuple[str, ...]
+    """The ends of its files' names; without a dot at the beginning the whole name of a file."""
     version: str
     """Part of the cache key: another version, another reading."""
     scan: Callable[[bytes, str, str], Mapping[str, Any]]

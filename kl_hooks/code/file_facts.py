@@ -21,7 +21,7 @@ from io import BytesIO
 from itertools import accumulate, pairwise
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from kl_hooks.code.languages import Progress, content_keys, hide_literals, no_progress
+from kl_hooks.code.languages import Progress, content_keys, hide_literals, literals_of, no_progress
 from kl_hooks.code.modules import imported_names, module_names
 from kl_hooks.code.scanner.parser import (
     Facts,
@@ -612,9 +612,11 @@ def scan_missing(
         with no_garbage_collection():
             for entry, content in read(batch):
                 key = wanted[entry.path]
+                scanner = by_version[key[1]]
+                facts = cast("Facts", scanner.scan(content, entry.path, UNNAMED))
                 yield (
                     key,
-                    _redacted(cast("Facts", by_version[key[1]].scan(content, entry.path, UNNAMED))),
+                    _redacted(facts, literals_of(scanner)),
                 )
 
     items = list(missing.values())
@@ -645,9 +647,9 @@ def _reason(problem: Exception) -> str:
     return f"{type(problem).__name__}: {one_line(str(problem))}"
 
 
-def _redacted(facts: Facts) -> Facts:
+def _redacted(facts: Facts, language: str) -> Facts:
     """The same facts without secrets where source holds free text: docstrings, defaults, values,
-    literal names.
+    literal names. `language`: as `languages.literals_of`.
 
     Names stay as they are: code is addressed by them, and some look as random as a token.
     """
@@ -664,13 +666,13 @@ def _redacted(facts: Facts) -> Facts:
         return facts
     for row in facts["symbols"]:
         before, bracket, after = row[3].partition("(")
-        after = redact(after, "python")
+        after = redact(after, language)
         if row[0].startswith("field:"):
-            row[3] = redact(row[3], "python")
+            row[3] = redact(row[3], language)
         else:
             row[3] = before + bracket + after
         row[4] = redact(row[4])
-    hide_literals(literal)
+    hide_literals(literal, language)
     for place, symbol_marks in marks.items():
-        marks[place] = [redact(mark, "python") for mark in symbol_marks]
+        marks[place] = [redact(mark, language) for mark in symbol_marks]
     return facts

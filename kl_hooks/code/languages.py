@@ -48,7 +48,8 @@ LANGUAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "OCaml": (".ml", ".mli"),
     "PHP": (".php",),
     "Perl": (".pl", ".pm"),
-    "Python": (".py", ".pyi"),
+    "Python": (".py",),
+    "Python stubs (.pyi)": (".pyi",),
     "R": (".r", ".R"),
     "Ruby": (".rb",),
     "Rust": (".rs",),
@@ -59,7 +60,9 @@ LANGUAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "Vue": (".vue",),
     "Zig": (".zig",),
 }
-"""Language → the ends of the names of its files, named as by GitHub's linguist."""
+"""Language → the ends of the names of its files, named as by GitHub's linguist; stubs by
+themselves, since Python is read.
+"""
 _LANGUAGE_OF: Final = {suffix: name for name, suffixes in LANGUAGES.items() for suffix in suffixes}
 SUFFIXES: Final = tuple(_LANGUAGE_OF)
 """The ends of the names of all source files that are known."""
@@ -70,6 +73,7 @@ class Language(NamedTuple):
 
     name: str
     suffixes: tuple[str, ...]
+    """The ends of its files' names; without a dot at the beginning the whole name of a file."""
     version: str
     """Part of the cache key: raised whenever the same bytes would give other facts."""
     scan: str
@@ -118,9 +122,9 @@ SCANNED: Final = (
         "kl_hooks.code.scanner.python:scan_guarded",
         "kl_hooks.code.scanner.python:imports_guarded",
     ),
-    _of_node("TypeScript", (".ts", ".mts", ".cts"), "typescript/2", "scan_typescript"),
-    _of_node("TSX", (".tsx",), "tsx/2", "scan_tsx"),
-    _of_node("JavaScript", (".js", ".jsx", ".mjs", ".cjs"), "javascript/2", "scan_javascript"),
+    _of_node("TypeScript", (".ts", ".mts", ".cts"), "typescript/3", "scan_typescript"),
+    _of_node("TSX", (".tsx",), "tsx/3", "scan_tsx"),
+    _of_node("JavaScript", (".js", ".jsx", ".mjs", ".cjs"), "javascript/3", "scan_javascript"),
     Language(
         "configuration of TypeScript and Node",
         _NODE_CONFIGURATIONS,
@@ -144,7 +148,7 @@ def scanners_of(ws: Workspace) -> list[Scanner]:
     own = not ws.settings.plugins
     if own:
         return own_scanners()
-    return [scanner for some in ws.plugins.hook.kl_scanners() for scanner in some]
+    return [scanner for scanners in ws.plugins.hook.kl_scanners() for scanner in scanners]
 
 
 def own_scanners() -> list[Scanner]:
@@ -192,10 +196,22 @@ def _named(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def is_named(path: str, suffixes: tuple[str, ...]) -> bool:
+    """Whether a file's name ends so, as `.ts`, or is so, as `package.json`."""
+    ends, names = _ends_and_names(suffixes)
+    return path.endswith(ends) or (bool(names) and path.rpartition("/")[2] in names)
+
+
+@cache
+def _ends_and_names(suffixes: tuple[str, ...]) -> tuple[tuple[str, ...], frozenset[str]]:
+    ends = tuple(suffix for suffix in suffixes if suffix.startswith("."))
+    return ends, frozenset(suffixes) - frozenset(ends)
+
+
 def scanner_of(path: str, scanners: Sequence[Scanner]) -> Scanner | None:
     """The scanner for a file: the first that knows its suffix."""
     for scanner in scanners:
-        if path.endswith(scanner.suffixes):
+        if is_named(path, scanner.suffixes):
             return scanner
     return None
 
@@ -208,19 +224,28 @@ def source_suffixes(scanners: Sequence[Scanner]) -> tuple[str, ...]:
     return tuple(suffix for suffix in suffixes if suffix not in _NODE_CONFIGURATIONS)
 
 
-FILE_MODULES: Final = tuple(
+_FILE_MODULES: Final = tuple(
     suffix for language in SCANNED if language.modules for suffix in language.suffixes
 )
-"""The ends of the names of files whose modules are named by their paths."""
+
+
+def is_file_module(path: str) -> bool:
+    """Whether a file's module is named by its path."""
+    return is_named(path, _FILE_MODULES)
+
+
+def is_read(path: str) -> bool:
+    """Whether a scanner of ours reads files of this name, where its packages are installed."""
+    return path.endswith(".py") or is_file_module(path)
 
 
 def module_system(path: str) -> ModuleSystem | None:
     """The module system of a file's language; None where modules have dotted names, and for what no
     scanner of ours reads.
     """
-    if not path.endswith(FILE_MODULES):
+    if not is_file_module(path):
         return None
-    language = next(language for language in SCANNED if path.endswith(language.suffixes))
+    language = next(language for language in SCANNED if is_named(path, language.suffixes))
     system: ModuleSystem = _named(language.modules)
     return system
 
@@ -244,24 +269,27 @@ def read_imports(
                 whole = scanner.imports(content, entry.path)
             else:
                 whole = scanner.scan(content, entry.path, "_")
-            imports_of[entry.path] = _imports(whole)
+            hide_literals(whole["imports"], literals_of(scanner))
+            imports_of[entry.path] = {"error": whole["error"], "imports": whole["imports"]}
     return imports_of
 
 
-def _imports(facts: Mapping[str, Any]) -> dict[str, Any]:
-    hide_literals(facts["imports"])
-    return {"error": facts["error"], "imports": facts["imports"]}
+def literals_of(scanner: Scanner) -> str:
+    """The `language` of `store.redaction.redact` for a scanner's files. Of other languages than
+    Python it knows no literals, so that any part of their source may be a secret.
+    """
+    return "python" if scanner.language == "python" else ""
 
 
-def hide_literals(rows: Sequence[list[Any]]) -> None:
+def hide_literals(rows: Sequence[list[Any]], language: str) -> None:
     """Takes secrets out of the statements that hold free text: calls that import by a name in
-    quotes.
+    quotes. `language`: as `literals_of`.
     """
     for row in rows:
         if row[4] == "dynamic import":
             from kl_hooks.store.redaction import redact_or_omit
 
-            row[5] = redact_or_omit(row[5], "python")
+            row[5] = redact_or_omit(row[5], language)
 
 
 def content_keys(entries: Iterable[FileEntry], scanners: Sequence[Scanner]) -> dict[str, Key]:
@@ -292,7 +320,7 @@ def unread(paths: Iterable[str], scanners: Sequence[Scanner]) -> Unread:
         language
         for path in paths
         if (language := _LANGUAGE_OF.get("." + path.rpartition(".")[2]))
-        and not path.endswith(scanned)
+        and not is_named(path, scanned)
     )
     return dict(sorted(numbers.items(), key=lambda row: (-row[1], row[0])))
 

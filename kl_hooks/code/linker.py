@@ -24,7 +24,7 @@ from zlib import crc32
 
 from kl_hooks.code import file_facts, name_index
 from kl_hooks.code.file_facts import Outlines, facts_under
-from kl_hooks.code.languages import FILE_MODULES, module_system
+from kl_hooks.code.languages import is_file_module, module_system
 from kl_hooks.code.module_systems import PATH_LEVEL, WHOLE, ModuleSystem, decoded, encoded
 from kl_hooks.code.modules import ModuleIndex, absolute, file_links, plain_name
 from kl_hooks.code.scanner.expressions import (
@@ -314,7 +314,7 @@ class Resolver:
 
     def _sign(self, module: str) -> str:
         # a dotted name may end as such a path does (`static.js`, of static/js.py)
-        if module.endswith(FILE_MODULES) and self._known.path_of(module) == module:
+        if self._known.path_of(module) == module and is_file_module(module):
             return FILE_SIGN
         return "."
 

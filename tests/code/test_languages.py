@@ -14,8 +14,10 @@ from kl_hooks.code.languages import (
     LANGUAGES,
     SCANNED,
     SUFFIXES,
+    is_file_module,
     module_system,
     own_scanners,
+    scanner_of,
     unread,
     unread_text,
 )
@@ -37,10 +39,10 @@ def test_each_language_that_is_not_read_is_counted_once() -> None:
     paths = [f"folder/name{suffix}" for suffix in SUFFIXES]
     numbers = unread(paths, own_scanners())
     assert numbers == {
-        name: 1 if name == "Python" else len(suffixes)
+        name: len(suffixes)
         for name, suffixes in LANGUAGES.items()
-        if name not in OPTIONAL
-    }, "of Python .pyi is not read"
+        if name not in {"Python", *OPTIONAL}
+    }
     assert list(numbers.values()) == sorted(numbers.values(), reverse=True)
 
 
@@ -70,7 +72,8 @@ def test_no_parser_is_imported_before_one_of_its_files_is_read() -> None:
 
 def test_every_language_names_a_scanner_and_a_module_system_that_there_are() -> None:
     for language in SCANNED:
-        path = f"folder/name{language.suffixes[0]}"
+        end = language.suffixes[0]
+        path = f"folder/name{end}" if end.startswith(".") else f"folder/{end}"
         facts = languages._named(language.scan)(b"", path, "_")
         assert facts.keys() >= {"error", "symbols", "imports", "uses", "outline", "names", "text"}
         system = module_system(path)
@@ -80,6 +83,28 @@ def test_every_language_names_a_scanner_and_a_module_system_that_there_are() -> 
 def test_what_a_scanner_of_a_plugin_reads_is_not_counted() -> None:
     rust = Scanner("rust", (".rs",), "1", lambda content, path, module: {})
     assert unread(["a.rs", "b.go", "README.md", "Makefile"], [rust]) == {"Go": 1}
+
+
+def test_stubs_are_not_counted_as_python() -> None:
+    numbers = unread(["shop.py", "shop.pyi"], own_scanners())
+    assert unread_text(numbers) == ("1 file not assessed, no scanner reads Python stubs (.pyi) (1)")
+
+
+CONFIGURATIONS = {
+    "package.json": True,
+    "web/tsconfig.base.json": True,
+    "my-package.json": False,
+    "web/old_tsconfig.json": False,
+    "web/package.json.bak": False,
+}
+
+
+@pytest.mark.parametrize("path", CONFIGURATIONS)
+def test_a_configuration_is_known_by_its_whole_name(path: str) -> None:
+    scanner = scanner_of(path, own_scanners())
+    assert (scanner is not None) == CONFIGURATIONS[path]
+    assert (module_system(path) is not None) == CONFIGURATIONS[path]
+    assert is_file_module(path) == CONFIGURATIONS[path]
 
 
 def test_the_text_names_the_number_of_all_and_of_each() -> None:

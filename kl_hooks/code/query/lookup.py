@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.code.languages import FILE_MODULES
+from kl_hooks.code.languages import is_file_module, is_read
 from kl_hooks.code.plugin import HEADS
 from kl_hooks.errors import NotFound, UsageProblem
 from kl_hooks.graph import links
@@ -188,9 +188,9 @@ def may_use(symbol: Symbol, path: str) -> bool:
     """Whether a file is of a language that can use a symbol: Python imports no script, and no script
     Python.
     """
-    if not symbol.path.endswith((".py", *FILE_MODULES)):
+    if not is_read(symbol.path):
         return True
-    return path.endswith(FILE_MODULES) == symbol.path.endswith(FILE_MODULES)
+    return is_file_module(path) == is_file_module(symbol.path)
 
 
 def paths_not_assessed(graph: Graph, symbol: Symbol) -> tuple[FilePath, ...]:
@@ -382,7 +382,7 @@ def _at_line(inside: Sequence[Symbol], line: int) -> Symbol:
 def _paths(graph: Graph, name: str) -> list[str]:
     """The files whose path this is, or ends with this."""
     name = name.removeprefix("./")
-    if not name.endswith((".py", *FILE_MODULES)) and "/" not in name:
+    if not is_read(name) and "/" not in name:
         return []
     if graph.db.rows("SELECT 1 FROM files WHERE path = ?", (name,)):
         return [name]

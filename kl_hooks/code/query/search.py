@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from kl_hooks.code.languages import FILE_MODULES
+from kl_hooks.code.languages import is_read
 from kl_hooks.code.query.lookup import (
     reexported_symbol,
     select_symbols,
@@ -359,9 +359,7 @@ def _files(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) 
     path.
     """
     asked = [
-        word
-        for word in words
-        if "file" in kinds or (not kinds and ("/" in word or word.endswith((".py", *FILE_MODULES))))
+        word for word in words if "file" in kinds or (not kinds and ("/" in word or is_read(word)))
     ]
     if not asked:
         return []

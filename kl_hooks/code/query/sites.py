@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code.file_facts import Outlines
-from kl_hooks.code.languages import FILE_MODULES
+from kl_hooks.code.languages import is_file_module
 from kl_hooks.code.linker import CLASSES, EXTERNAL, Resolver, Value
 from kl_hooks.code.modules import ModuleIndex
 from kl_hooks.code.name_index import files_mentioning
@@ -153,7 +153,7 @@ def _contents(graph: Graph, target: Target) -> Iterator[tuple[str, bytes]]:
     paths = {
         path
         for path, words in mentions.items()
-        if target.name in words.split() and not path.endswith(FILE_MODULES)
+        if target.name in words.split() and not is_file_module(path)
     }
     entries: list[FileEntry] = []
     for batch in chunks(sorted(paths.union(target.paths))):

@@ -69,6 +69,12 @@ class Source:
             return text
         return f"{text} …"
 
+    def code(self, start: int, end: int) -> str:
+        """The code between two places, without comments and literals."""
+        pieces = self._pieces(start, end)
+        code = b" ".join(self.content[first:last] for first, last, kind in pieces if not kind)
+        return code.decode("utf-8", "replace")
+
     def digest(self, spans: Sequence[Span]) -> bytes:
         """The hash of the code in some spans, without comments and layout."""
         parts: list[bytes] = []

@@ -335,7 +335,7 @@ def source_words(
         events += _events(frame, place, starts)
     pieces = _TOKEN.split(source)
     tokens, offsets = pieces[1::2], [*accumulate(map(len, pieces))][::2]
-    hidden = _in_lines(secret_lines(source), starts, tokens, offsets)
+    hidden = _in_lines(secret_lines(source, "python"), starts, tokens, offsets)
     last = dict.fromkeys(words, "")
     for place, mark, start, end in _regions(sorted(events), offsets[: len(tokens)]):
         if len(words[place]) < _MOST:
@@ -490,23 +490,23 @@ def _in_lines(
     return numbers
 
 
-def secret_lines(source: bytes) -> set[int]:
+def secret_lines(source: bytes, language: str) -> set[int]:
     """The lines, from 0, that hold what looks like a secret: what is written in them is not
-    stored.
+    stored. `language`: of `store.redaction.redact`.
     """
     from kl_hooks.model.text import safe_text
     from kl_hooks.store.redaction import redact
 
     text = source.decode("utf-8", "replace")
     clean = text.replace("\r", "\n")
-    hidden = redact(clean, "python")
+    hidden = redact(clean, language)
     if hidden == clean:
         return set()
     lines = safe_text(text).split("\n")
     whole = "\n".join(lines)
-    redacted = (hidden if whole == clean else redact(whole, "python")).split("\n")
+    redacted = (hidden if whole == clean else redact(whole, language)).split("\n")
     if len(redacted) != len(lines):  # a key of several lines
-        numbers = {number for number, line in enumerate(lines) if redact(line, "python") != line}
+        numbers = {number for number, line in enumerate(lines) if redact(line, language) != line}
     else:
         numbers = {
             number
@@ -515,6 +515,6 @@ def secret_lines(source: bytes) -> set[int]:
         }
     # what is seen in the whole only: then no text of this file is stored
     remainder = "\n".join("" if number in numbers else line for number, line in enumerate(lines))
-    if redact(remainder, "python") == remainder:
+    if redact(remainder, language) == remainder:
         return numbers
     return set(range(source.count(b"\n") + 1))

@@ -32,12 +32,10 @@ from kl_hooks.model.symbol import FILE_SIGN, last_name
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_OWN_TEXT: Final = frozenset({"type", "interface", "function", "method", "property", "namespace"})
-"""Symbols whose words are theirs; those of a field are its owner's."""
-_HASHED_ALONE: Final = frozenset(
-    {"type", "interface", "function", "method", "property", "namespace"}
-)
-"""Symbols that the hash of the class, namespace or module around them omits."""
+_APART: Final = frozenset({"type", "interface", "function", "method", "property", "namespace"})
+"""Symbols whose code is theirs: the words of a field are its owner's, and the hash of the class,
+namespace or module around a symbol omits these.
+"""
 _NAME: Final = re.compile(r"[^\W\d$][\w$]*|\$[\w$]*")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 
@@ -89,7 +87,7 @@ def _facts(content: bytes, module: str, grammar: str) -> Facts:
     return {
         "error": first_error(root),
         "symbols": symbols,
-        "words": ["", *(_field_words(group) for group in groups)],
+        "words": ["", *(_field_words(group, source) for group in groups)],
         "imports": imports,
         "decorators": decorators,
         "uses": uses,
@@ -166,11 +164,7 @@ def _signature(declaration: Declaration, source: Source) -> str:
 def _digests(walked: Walked, source: Source) -> tuple[list[bytes], bytes]:
     """The hash of each declaration, and of the module."""
     inside = sorted(
-        {
-            _span(declaration)
-            for declaration in walked.declarations
-            if declaration.prefix in _HASHED_ALONE
-        }
+        {_span(declaration) for declaration in walked.declarations if declaration.prefix in _APART}
     )
     digests = []
     for declaration in walked.declarations:
@@ -267,10 +261,12 @@ def _import_rows(walked: Walked, content: bytes) -> list[list[Any]]:
     ]
 
 
-def _field_words(group: Sequence[Declaration]) -> str:
-    if group[0].prefix in _OWN_TEXT:
+def _field_words(group: Sequence[Declaration], source: Source) -> str:
+    """The identifiers in the code of a field; empty for what has words of its own."""
+    if group[0].prefix in _APART:
         return ""
-    return " ".join(sorted({word for one in group for word in _WORD.findall(text_of(one.node))}))
+    codes = (source.code(*_span(declaration)) for declaration in group)
+    return " ".join(sorted({word for code in codes for word in _WORD.findall(code)}))
 
 
 def _texts(
@@ -281,7 +277,7 @@ def _texts(
     owners = {0: ("", "")}
     for place, group in enumerate(groups, 1):
         for one in group:
-            if one.prefix not in _OWN_TEXT:
+            if one.prefix not in _APART:
                 continue
             body = one.body.start_byte if one.body is not None else one.node.end_byte
             regions.append((one.node.start_byte, one.node.end_byte, body, place))
@@ -289,7 +285,7 @@ def _texts(
             owner = outer.rpartition(".")[2] if one.prefix in ("method", "property") else ""
             owners[place] = (last_name(symbols[place][0]), owner)
     regions.sort(key=lambda region: (region[0], -region[1]))
-    words = words_by_symbol(content, regions, secret_lines(content))
+    words = words_by_symbol(content, regions, secret_lines(content, ""))
     return [[place, *owners[place], words[place]] for place in sorted(words)]
 
 

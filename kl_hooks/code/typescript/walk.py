@@ -112,7 +112,9 @@ class Walker:
 
     def __init__(self, root: Node, is_javascript: bool) -> None:
         self.walked = Walked(Scope(None, "", "", is_function=True))
-        self._is_javascript = is_javascript
+        self.is_javascript = is_javascript
+        self.declared: set[str] = set()
+        """The names of all declarations."""
         self._stack: list[_Step] = [(root, _Place(self.walked.module, -1))]
 
     def walk(self) -> Walked:
@@ -148,6 +150,7 @@ class Walker:
     def declare(self, declaration: Declaration) -> int:
         """Note a declaration; returns its number."""
         self.walked.declarations.append(declaration)
+        self.declared.add(declaration.name)
         return len(self.walked.declarations) - 1
 
     def bind_type_parameters(self, node: Node, scope: Scope, place: _Place) -> None:
@@ -406,7 +409,7 @@ def _jsx_element(walker: Walker, node: Node, place: _Place) -> None:
 
 def _assignment(walker: Walker, node: Node, place: _Place) -> None:
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-    if walker._is_javascript and left is not None and left.type == "member_expression":
+    if walker.is_javascript and left is not None and left.type == "member_expression":
         _assigned_member(walker, left, right, node, place)
     walker.push(left, place)
     walker.push(right, place)
@@ -442,7 +445,7 @@ def _assigned_member(
         receiver = place.scope.receiver
         if receiver[:1] == INSTANCE:
             name = f"{receiver[1:]}.{chain.attributes[0]}"
-            if not any(known.name == name for known in walker.walked.declarations):
+            if name not in walker.declared:
                 walker.declare(Declaration("field", name, node, node, None))
             walker.walked.types.setdefault(name, []).append((place.scope, value))
 
@@ -530,13 +533,23 @@ def _bind(scope: Scope, name: str, dotted: str, *, value: bool, type_: bool) -> 
         scope.types[name] = binding
 
 
+def _bind_exported(
+    walker: Walker, statement: Node, name: str, place: _Place, *, value: bool, type_: bool
+) -> None:
+    """Bind a declaration, and export it where its statement does so by default."""
+    dotted = place.scope.prefix + name
+    _bind(place.scope, name, dotted, value=value, type_=type_)
+    if _is_default(statement):
+        walker.walked.exports["default"] = DEFINED + dotted
+
+
 def _is_default(statement: Node) -> bool:
     return statement.type == "export_statement" and any(
         child.type == "default" for child in statement.children
     )
 
 
-def _name_in(walker: Walker, node: Node, statement: Node) -> str:
+def _name_in(node: Node, statement: Node) -> str:
     """The name of a declaration; `default` for one without that is exported so."""
     name = node.child_by_field_name("name")
     if name is not None:
@@ -546,14 +559,12 @@ def _name_in(walker: Walker, node: Node, statement: Node) -> str:
 
 def _function(walker: Walker, node: Node, place: _Place) -> None:
     statement = _statement(node)
-    name = _name_in(walker, node, statement)
+    name = _name_in(node, statement)
     if not name or len(place.scope.prefix) > _LONGEST_PREFIX:
         _anonymous_function(walker, node, place)
         return
     dotted = place.scope.prefix + name
-    _bind(place.scope, name, dotted, value=True, type_=False)
-    if _is_default(statement):
-        walker.walked.exports["default"] = DEFINED + dotted
+    _bind_exported(walker, statement, name, place, value=True, type_=False)
     body = node.child_by_field_name("body")
     owner = walker.declare(
         Declaration("function", dotted, statement, statement, body, is_overload=body is None)
@@ -578,18 +589,17 @@ def _returned(node: Node, returns: Node | None, scope: Scope) -> Chain | None:
 
 
 def _class(walker: Walker, node: Node, place: _Place) -> None:
-    statement = _statement(node)
-    name = _name_in(walker, node, statement)
-    if not name:
-        name = _assigned_name(node)
+    name, statement = _class_declaration(node)
+    own_name = text_of(node.child_by_field_name("name"))
     if not name:  # a class in an expression has no name that others see
         walker.push_children(node, place)
         return
     dotted = place.scope.prefix + name
-    _bind(place.scope, name, dotted, value=True, type_=True)
-    if _is_default(statement):
-        walker.walked.exports["default"] = DEFINED + dotted
+    _bind_exported(walker, statement, name, place, value=True, type_=True)
     body = node.child_by_field_name("body")
+    decorators = _decorators(node)
+    if statement is not node:
+        decorators = [*_decorators(statement), *decorators]
     owner = walker.declare(
         Declaration(
             "type",
@@ -597,14 +607,16 @@ def _class(walker: Walker, node: Node, place: _Place) -> None:
             statement,
             _begin(_begin(statement) if _begin(statement).type in _CLASSES else statement),
             body,
-            [*_decorators(statement), *(_decorators(node) if node is not statement else ())],
+            decorators,
             has_own_kids=True,
         )
     )
     scope = Scope(place.scope, f"{dotted}.", f"{INSTANCE}{dotted}")
+    if own_name and own_name != name:  # `const Outer = class Inner`: `Inner` is known inside of it
+        _bind(scope, own_name, dotted, value=True, type_=True)
     inner = _Place(scope, owner, dotted, place.is_lazy)
     walker.bind_type_parameters(node, scope, inner)
-    for decorator in [*_decorators(statement), *_decorators(node)]:
+    for decorator in decorators:
         walker.push(decorator, place._replace(owner=owner))
     for heritage in node.children:
         if heritage.type == "class_heritage":
@@ -615,14 +627,19 @@ def _class(walker: Walker, node: Node, place: _Place) -> None:
                 walker.push(member, inner)
 
 
-def _assigned_name(node: Node) -> str:
-    """The name of the variable that a class in an expression is assigned to."""
-    parent = node.parent
-    if parent is not None and parent.type == "variable_declarator":
-        name = parent.child_by_field_name("name")
-        if name is not None and name.type == "identifier":
-            return text_of(name)
-    return ""
+def _class_declaration(node: Node) -> tuple[str, Node]:
+    """The name of a class as others see it, empty for none, and all of its declaration. One in an
+    expression has the name of the variable that it is assigned to.
+    """
+    declarator = node.parent
+    if declarator is None or declarator.type != "variable_declarator":
+        statement = _statement(node)
+        return _name_in(node, statement), statement
+    pattern, variables = declarator.child_by_field_name("name"), declarator.parent
+    is_name = pattern is not None and pattern.type == "identifier"
+    is_alone = variables is not None and _only(variables)
+    whole = _statement(variables) if variables is not None and is_alone else declarator
+    return text_of(pattern) if is_name else "", whole
 
 
 def _heritage(walker: Walker, heritage: Node, dotted: str, place: _Place) -> None:
@@ -681,9 +698,7 @@ def _interface(walker: Walker, node: Node, place: _Place) -> None:
     statement = _statement(node)
     name = text_of(node.child_by_field_name("name"))
     dotted = place.scope.prefix + name
-    _bind(place.scope, name, dotted, value=False, type_=True)
-    if _is_default(statement):
-        walker.walked.exports["default"] = DEFINED + dotted
+    _bind_exported(walker, statement, name, place, value=False, type_=True)
     body = node.child_by_field_name("body")
     owner = walker.declare(Declaration("interface", dotted, statement, statement, body))
     scope = Scope(place.scope, f"{dotted}.", f"{INSTANCE}{dotted}")
@@ -715,7 +730,7 @@ def _type_alias(walker: Walker, node: Node, place: _Place) -> None:
     while parts:
         part = parts.pop()
         if part.type == "intersection_type":
-            parts += part.named_children
+            parts += reversed(part.named_children)
         elif part.type == "object_type":
             walker.push_children(part, inner._replace(in_class=dotted))
         else:
@@ -759,8 +774,6 @@ def _namespace(walker: Walker, node: Node, place: _Place) -> None:
         walker.push(body, place._replace(scope=scope))
         return
     statement = _statement(node)
-    if statement.type == "expression_statement":
-        node = statement
     names = text_of(name_node).replace(" ", "").split(".")
     prefix, scope, owner = place.scope.prefix, place.scope, place.owner
     for name in names:
@@ -824,6 +837,7 @@ def _variable(walker: Walker, declarator: Node, node: Node, scope: Scope, place:
     is_single = pattern.type == "identifier"
     kind = value.type if value is not None else ""
     if is_single and is_symbol and kind in _CLASSES:
+        walker.push(typed, place)
         walker.push(value, place)
         return
     statement = _statement(node)

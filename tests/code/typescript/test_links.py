@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from kl_hooks.code.languages import own_scanners, read_imports
 from kl_hooks.code.query.lookup import NO, NOT_ASSESSED, resolve_text
-from kl_hooks.code.query.references import callers
+from kl_hooks.code.query.references import callers, symbol_page
 from kl_hooks.code.query.session import open_graph, refresh_graph
+from kl_hooks.code.typescript.scanner import scan_typescript
+from kl_hooks.git.files import worktree_files
 from kl_hooks.graph import links
 from kl_hooks.index.postings import OTHER, corpus_of
 from kl_hooks.model.symbol import is_test_path
@@ -383,3 +386,27 @@ def test_an_unresolved_use_in_a_script_may_mean_no_python(shop: Workspace) -> No
         assert callers(graph, "shop.core.Cart.total").answer.unresolved == ()
         in_script = callers(graph, "cart.ts#Cart.total").answer.unresolved
     assert [link.path for link in in_script] == ["web/src/App.tsx"]
+
+
+def test_no_secret_in_a_template_of_typescript_is_stored(tmp_path: Path) -> None:
+    """Python has no such literals: by its rules the text between backticks is code."""
+    token = "ghp_" + "0123456789abcdefghij" * 2
+    source = (
+        f"export const key = `{token}`;\nexport function f(a = `{token}`) {{}}\n"
+        f"@mark(`{token}`)\nexport class A {{}}\nconst page = import('./page?key={token}')\n"
+    )
+    ws = repository(tmp_path / "repo", {"a.ts": source})
+    with open_graph(ws) as graph:
+        rows = graph.db.rows("SELECT signature FROM symbol_rows")
+        page = symbol_page(graph, "A")
+    assert len(rows) == 5, "the module and what is in it"
+    assert page.symbol.decorators == ("@mark(`[redacted:github]`)",)
+    assert token not in repr(rows)
+    assert ws.repo is not None
+    entries = worktree_files(ws.repo, (".ts",))
+    statements = read_imports(
+        entries, lambda batch: [(entry, source.encode()) for entry in batch], own_scanners()
+    )
+    assert "[redacted:github]" in statements["a.ts"]["imports"][0][5]
+    facts = scan_typescript(source.encode(), "a.ts", "a.ts")
+    assert token not in repr((facts["text"], facts["words"]))

@@ -46,6 +46,18 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
         ],
         [],
     ),
+    "classes in expressions": (
+        "/** Sold. */\nexport const Outer = class Inner { me(): Inner { return new Inner() } };\n"
+        "const one = 1, Two = class { b() {} };\nnew Outer().me();\n",
+        [
+            "type:Outer 2-2 export const Outer = class Inner 'Sold.'",
+            "method:Outer.me 2-2 me(): Inner",
+            "field:one 3-3 one = 1",
+            "type:Two 3-3 Two = class",
+            "method:Two.b 3-3 b()",
+        ],
+        [],
+    ),
     "interfaces, types, enums": (
         "export interface Line extends A, b.B<C> {\n  readonly price: number;\n"
         "  total(rate: number): Cart;\n  (call: string): void;\n  [key: string]: unknown;\n}\n"
@@ -343,3 +355,17 @@ def test_the_name_of_a_local_value_alone_is_no_use_of_what_it_was_made_of() -> N
         "@./c:config|report.send": [1, 1, 5],
         "@./c:config|report": [1, 1, 6],
     }
+
+
+def test_the_name_of_a_class_in_an_expression_is_known_inside_of_it_and_not_outside() -> None:
+    source = b"const Outer = class Inner { me() { return new Inner() } };\nnew Inner();\n"
+    uses = scan_typescript(source, "a.ts", "a.ts")["uses"]
+    assert uses["=Outer"] == [2, 1, 1]
+    assert uses["?Inner"] == [0, 1, 2]
+
+
+def test_a_decorator_is_one_use() -> None:
+    source = b"function mark(x: any) {}\n@mark\nclass Plain {}\n@mark\nexport class Shown {}\n"
+    facts = scan_typescript(source, "a.ts", "a.ts")
+    assert facts["uses"]["=mark"] == [3, 0, 4, 2, 0, 2]
+    assert facts["decorators"] == {"2": ["@mark"], "3": ["@mark"]}
