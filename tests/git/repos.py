@@ -11,9 +11,13 @@ import subprocess
 from pathlib import Path
 
 from kl_hooks.git.repository import Repository, find_repository
-from tests.support import from_template
+from tests.support import WHO, from_template
 
-CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {
+CLEAN = {
+    name: value
+    for name, value in os.environ.items()
+    if not name.startswith("GIT_") and name not in WHO
+} | {
     "GIT_AUTHOR_NAME": "Ada",
     "GIT_AUTHOR_EMAIL": "ada@example.org",
     "GIT_COMMITTER_NAME": "Ada",
