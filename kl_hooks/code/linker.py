@@ -43,6 +43,7 @@ from kl_hooks.code.scanner.expressions import (
 from kl_hooks.code.scanner.parser import Outline
 from kl_hooks.code.scanner.references import INHERITS, RELATIONS
 from kl_hooks.graph import links
+from kl_hooks.graph.algorithms import components
 from kl_hooks.graph.links import Interned, Row
 from kl_hooks.model.symbol import FILE_SIGN, Link, last_name
 from kl_hooks.store.database import Rows, chunks, placeholders
@@ -141,6 +142,15 @@ name; whether there is one below a name, by that name with a dot after it. The n
 star imports of a module."""
 
 
+class _Exporter(NamedTuple):
+    """The file that exports a name, itself or through others whose exports it hands on."""
+
+    module: str = ""
+    """Empty: none of the repository that is known."""
+    is_outside: bool = False
+    """Whether exports of a file outside of the repository are handed on."""
+
+
 class _Answer(Generic[T]):
     """A remembered answer, and what was consulted for it: other answers only as long as they are
     being worked out.
@@ -165,6 +175,9 @@ class Resolver:
         self._values: dict[tuple[str, Ref], _Answer[Value | None]] = {}
         self._consulted: list[_Consulted | _Answer[Any]] = []
         self._packages: dict[str, list[str]] | None = None
+        self._once: dict[tuple[str, ...], _Answer[Any]] = {}
+        self._exporters: dict[tuple[str, str], _Answer[_Exporter]] = {}
+        self._stars: dict[str, _Answer[list[_Exporter]]] = {}
 
     def consulted(self, module: str) -> set[_Consulted]:
         """What the answers since the last call depend on, without the names of `module` itself."""
@@ -212,6 +225,18 @@ class Resolver:
                 settings = (self._outline(path) or {}).get("settings") or {}
                 self._packages.setdefault(settings.get("name", ""), []).append(path)
         return self._packages.get(name, ())
+
+    def once(self, question: tuple[str, ...], work_out: Callable[[], T]) -> T:
+        """The answer to a question, worked out the first time; see `FileView`."""
+        answer = self._once.get(question)
+        if answer is None:
+            outer, self._consulted = self._consulted, []
+            answer = _Answer(work_out())
+            answer.consulted, answer.done = set(self._consulted), True
+            self._once[question], self._consulted = answer, outer
+        self._consulted.append(answer)
+        value: T = answer.value
+        return value
 
     def resolve(self, expression: str, module: str) -> Resolved:
         """What an expression of a module leads to; nothing for what lies outside of the
@@ -400,7 +425,7 @@ class Resolver:
     def _part(self, value: Value, name: str, deep: int) -> Value | None:
         if value.sort == "module":
             if self._sign(value.module) == FILE_SIGN:
-                return self._exported(value.module, name, deep, set())
+                return self._exported(value.module, name, deep)
             return self._lookup(value.module, name, deep, set())
         if value.sort == "package":
             return self._module(f"{value.module}.{name}", "")
@@ -424,48 +449,109 @@ class Resolver:
             return EXTERNAL
         module = self._known.module_of(target.path)
         if target.within:
-            source: Value | None = self._exported(module, target.within, deep + 1, set())
+            source: Value | None = self._exported(module, target.within, deep + 1)
         else:
             source = Value("module", module)
         if not ref.path or source is None:
             return source
         if ref.path == WHOLE:
-            return self._exported(module, WHOLE, deep + 1, set()) or source
+            return self._exported(module, WHOLE, deep + 1) or source
         if target.within:
             return self._attribute(source, ref.path, deep + 1)
-        return self._exported(module, ref.path, deep + 1, set())
+        return self._exported(module, ref.path, deep + 1)
 
-    def _exported(
-        self, module: str, name: str, deep: int, visited: set[tuple[str, str]]
-    ) -> Value | None:
+    def _exported(self, module: str, name: str, deep: int) -> Value | None:
         """A name of such a module as other files see it: exported under that name, or by a file
         whose exports it hands on.
         """
-        if (module, name) in visited or deep > _DEEP:
+        if deep > _DEEP:
             return None
-        visited.add((module, name))
-        self._consulted.append((module, name))
-        outline = self._outline(module)
+        answer = self._exporter(module, name)
+        self._consulted.append(answer)
+        exporter = answer.value.module
+        outline = self._outline(exporter) if exporter else None
         if outline is None:
-            return None
+            return EXTERNAL if answer.value.is_outside else None
         expression = outline["names"].get(name)
         if expression:
-            return self._value(decode(expression), module, deep + 1)
-        if name in outline["defs"]:
-            return self._symbol(module, name, outline["defs"][name])
-        if name in (DEFAULT, WHOLE):  # `export *` hands on every name but it
-            return None
-        self._consulted.append((module, _STARS))
-        is_outside = False
-        for star in outline["stars"]:
-            source = self._imported(decode(star), module, deep)
-            is_outside = is_outside or source is EXTERNAL
-            if source is not None and source.sort == "module":
-                value = self._exported(source.module, name, deep + 1, visited)
-                if value is not None and value is not EXTERNAL:
-                    return value
-                is_outside = is_outside or value is EXTERNAL
-        return EXTERNAL if is_outside else None
+            return self._value(decode(expression), exporter, deep + 1)
+        return self._symbol(exporter, name, outline["defs"][name])
+
+    def _exporter(self, module: str, name: str) -> _Answer[_Exporter]:
+        """Which file exports a name that `module` may hand on, by any number of `export * from`.
+
+        Each file is looked at once for a name, whoever asks: files that hand on each other's
+        exports, a component of the graph of them, export the same.
+        """
+        edges: dict[str, list[str]] = {}
+        waiting = [module]
+        while waiting:
+            file = waiting.pop()
+            if file not in edges and (file, name) not in self._exporters:
+                edges[file] = self._handing_on(file, name)
+                waiting += edges[file]
+        unknown = {
+            file: [source for source in sources if source in edges]
+            for file, sources in edges.items()
+        }
+        for members in components([*unknown], unknown):
+            answer = self._common_exporter(frozenset(members), name, edges)
+            self._exporters.update(((member, name), answer) for member in members)
+        return self._exporters[module, name]
+
+    def _handing_on(self, module: str, name: str) -> list[str]:
+        """The files whose exports a file hands on where that decides what `name` is."""
+        # `export *` hands on every name but these
+        if name in (DEFAULT, WHOLE) or self._exports(module, name):
+            return []
+        return [source.module for source in self._star_sources(module).value if source.module]
+
+    def _exports(self, module: str, name: str) -> bool:
+        outline = self._outline(module)
+        return outline is not None and bool(outline["names"].get(name) or name in outline["defs"])
+
+    def _common_exporter(
+        self, members: Collection[str], name: str, edges: Mapping[str, Sequence[str]]
+    ) -> _Answer[_Exporter]:
+        """What files export by a name that hand on each other's exports; what other files export
+        that they hand on is known.
+        """
+        # sorted: which of them is asked first decides nothing
+        files = sorted(members)
+        consulted: set[_Consulted | _Answer[Any]] = {(file, name) for file in files}
+        exporter = _Exporter()
+        if self._exports(files[0], name):  # then it hands on nothing, and is alone
+            exporter = _Exporter(files[0])
+        elif name not in (DEFAULT, WHOLE):
+            stars = [self._star_sources(file) for file in files]
+            sources = [source for file in files for source in edges[file] if source not in members]
+            answers = [self._exporters[source, name] for source in sources]
+            consulted.update(stars, answers)
+            module = next((answer.value.module for answer in answers if answer.value.module), "")
+            is_outside = any(answer.value.is_outside for answer in answers) or any(
+                source.is_outside for star in stars for source in star.value
+            )
+            exporter = _Exporter(module, is_outside)
+        answer = _Answer(exporter)
+        answer.consulted, answer.done = consulted, True
+        return answer
+
+    def _star_sources(self, module: str) -> _Answer[list[_Exporter]]:
+        """The files, and whether any outside, that a file hands on the exports of."""
+        answer = self._stars.get(module)
+        if answer is None:
+            outer, self._consulted = self._consulted, [(module, _STARS)]
+            answer = self._stars[module] = _Answer([])  # what comes back here goes in a cycle
+            outline = self._outline(module)
+            for star in outline["stars"] if outline is not None else ():
+                source = self._imported(decode(star), module, 0)
+                if source is EXTERNAL:
+                    answer.value.append(_Exporter("", True))
+                elif source is not None and source.sort == "module":
+                    answer.value.append(_Exporter(source.module))
+            answer.consulted, answer.done = set(self._consulted), True
+            self._consulted = outer
+        return answer
 
     def _imported(self, ref: Ref, module: str, deep: int) -> Value | None:
         path, name = self._known.path_of(module), ref.path

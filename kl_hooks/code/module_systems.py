@@ -9,9 +9,11 @@ links again exactly the files whose answers it may change (ADR-0026).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote, unquote
+
+T = TypeVar("T")
 
 PATH_LEVEL: Final = -1
 """The level in an import row of these languages: what is imported is no dotted name, and decides
@@ -42,6 +44,13 @@ class FileView(Protocol):
 
     def packages(self, name: str) -> Sequence[str]:
         """Return the configuration files that name a package so, by path."""
+
+    def once(self, question: tuple[str, ...], work_out: Callable[[], T]) -> T:
+        """Return the answer to a question, which is worked out the first time that it is asked.
+
+        `work_out` depends on nothing but `question` and the answers of this view, and does not
+        ask the same again. What it looked at is recorded each time.
+        """
 
 
 class ModuleSystem(Protocol):

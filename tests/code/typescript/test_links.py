@@ -183,6 +183,38 @@ RESOLUTIONS: dict[str, tuple[dict[str, str], str, str]] = {
         "@/a",
         "src/a.ts",
     ),
+    "what is extended of a package": (
+        {
+            "tsconfig.json": '{"extends": "@acme/settings/tsconfig.base.json"}',
+            "settings/package.json": '{"name": "@acme/settings"}',
+            "settings/tsconfig.base.json": '{"compilerOptions": {"paths": {"@/*": ["../src/*"]}}}',
+            "src/a.ts": "",
+        },
+        "@/a",
+        "src/a.ts",
+    ),
+    "what is extended, in a circle": (
+        {
+            "tsconfig.json": '{"extends": "./tsconfig.app.json"}',
+            "tsconfig.app.json": (
+                '{"extends": "./tsconfig.json", "compilerOptions": {"paths": {"@/*": ["src/*"]}}}'
+            ),
+            "src/a.ts": "",
+        },
+        "@/a",
+        "src/a.ts",
+    ),
+    "the pattern with an end": (
+        {
+            "tsconfig.json": (
+                '{"compilerOptions": {"paths": {"@/*.view": ["x/*"], "@/*": ["y/*"]}}}'
+            ),
+            "x/a.ts": "",
+            "y/a.view.ts": "",
+        },
+        "@/a.view",
+        "x/a.ts",
+    ),
     "what is referred to": (
         {
             "tsconfig.json": '{"files": [], "references": [{"path": "./tsconfig.app.json"}]}',
@@ -235,6 +267,33 @@ def test_an_import_means(name: str, tmp_path: Path) -> None:
     files, specifier, target = RESOLUTIONS[name]
     ws = repository(tmp_path / "repo", {**files, "main.ts": f"import '{specifier}';\n"})
     assert imports(ws, "main.ts") == {target}
+
+
+RING = {
+    "a.ts": "export * from './b';\nexport * from 'outside';\n",
+    "b.ts": "export * from './c';\nexport * from './a';\n",
+    "c.ts": "export * from './a';\nexport * from './d';\n",
+    "d.ts": "export function found() {}\n",
+    "main.ts": "import { found } from './a';\nimport { lost } from './b';\nfound(); lost();\n",
+}
+"""Files that hand on each other's exports."""
+
+
+def test_files_that_hand_on_each_others_exports_all_export_what_one_has(tmp_path: Path) -> None:
+    ws = repository(tmp_path / "repo", RING)
+    assert "main.ts calls 3 import" in uses(ws, "found")
+    write(ws.root, {"c.ts": f"{RING['c.ts']}export function lost() {{}}\n"})
+    after = everything(ws)
+    assert "main.ts calls 3 import" in uses(ws, "lost")
+    assert after == everything(workspace(ws.root, state="fresh"))
+
+
+def test_exports_that_very_many_files_hand_on_are_followed(tmp_path: Path) -> None:
+    files = {f"m{n}.ts": f"export * from './m{n + 1}';\n" for n in range(100)}
+    files["m100.ts"] = "export function found() {}\n"
+    files["main.ts"] = "import { found } from './m0';\nfound();\n"
+    ws = repository(tmp_path / "repo", files)
+    assert "main.ts calls 2 import" in uses(ws, "found")
 
 
 CHANGES: dict[str, Mapping[str, str | None]] = {
