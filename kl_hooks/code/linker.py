@@ -43,7 +43,6 @@ from kl_hooks.code.scanner.expressions import (
 from kl_hooks.code.scanner.parser import Outline
 from kl_hooks.code.scanner.references import INHERITS, RELATIONS
 from kl_hooks.graph import links
-from kl_hooks.graph.algorithms import components
 from kl_hooks.graph.links import Interned, Row
 from kl_hooks.model.symbol import FILE_SIGN, Link, last_name
 from kl_hooks.store.database import Rows, chunks, placeholders
@@ -483,6 +482,8 @@ class Resolver:
         Each file is looked at once for a name, whoever asks: files that hand on each other's
         exports, a component of the graph of them, export the same.
         """
+        from kl_hooks.graph.algorithms import components  # in Python no file hands on exports
+
         edges: dict[str, list[str]] = {}
         waiting = [module]
         while waiting:
