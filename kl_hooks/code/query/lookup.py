@@ -100,15 +100,26 @@ def symbols_by_place(db: Rows, paths: Iterable[str]) -> dict[str, list[Symbol]]:
 
 
 def symbols_in_file(db: Rows, path: str) -> list[Symbol]:
-    """What a file defines, the outer before the inner; without its tests, which are functions of it
-    too.
+    """What a file defines, each under what it is in, in the order of the file; without its tests,
+    which are functions of it too.
     """
     symbols = [
         symbol
         for symbol in select_symbols(db, "path = ?", (path,))
         if not symbol.id.startswith("test:")
     ]
-    return sorted(symbols, key=lambda symbol: not symbol.id.startswith("namespace:"))
+    lines: dict[str, int] = {}
+    for symbol in symbols:
+        lines.setdefault(split_id(symbol.id)[1], symbol.line)
+
+    def places(symbol: Symbol) -> list[tuple[int, str]]:
+        """(line, name) of what is around the symbol, from the outermost on, and of itself."""
+        name = split_id(symbol.id)[1]
+        ends = (end for end, sign in enumerate(name) if sign in f".{FILE_SIGN}")
+        around = [name[:end] for end in ends if name[:end] in lines]
+        return [(lines[outer], outer) for outer in (*around, name)]
+
+    return sorted(symbols, key=places)
 
 
 def nested_symbols(db: Rows, symbol: Symbol) -> list[Symbol]:

@@ -218,6 +218,27 @@ def test_a_file_as_a_tree(shop: Graph) -> None:
     assert (depths["type:shop.core.Line"], depths["method:shop.core.Line.price"]) == (1, 2)
 
 
+def test_what_a_namespace_holds_is_listed_under_it(graph_of: Ask) -> None:
+    source = (
+        "namespace Shop {\n  class Cart { lines = 1; add() {} }\n}\n"
+        "interface Order { id: number }\nnamespace Tail {\n  const last = 1;\n}\n"
+        "interface Order { sum: number }\n"
+    )
+    tree = file_symbols(graph_of({"a.ts": source}), "a.ts")[1]
+    assert [(depth, symbol.id.rpartition("#")[2]) for depth, symbol in tree] == [
+        (0, "namespace:a.ts"),
+        (1, "Shop"),
+        (2, "Shop.Cart"),
+        (3, "Shop.Cart.add"),
+        (3, "Shop.Cart.lines"),
+        (1, "Order"),
+        (2, "Order.id"),
+        (2, "Order.sum"),
+        (1, "Tail"),
+        (2, "Tail.last"),
+    ]
+
+
 def test_a_file_that_could_not_be_read_reports_it(graph_of: Ask) -> None:
     path, found, problem = file_symbols(graph_of({"bad.py": "x = = 1\n"}), "bad.py")
     assert (path, found) == ("bad.py", [])
