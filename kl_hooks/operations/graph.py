@@ -370,7 +370,7 @@ class NeighborList(NamedTuple):
 
 
 @contextmanager
-def _opened(
+def opened_graph(
     ws: Workspace,
     rev: str,
     access: Access,
@@ -434,7 +434,7 @@ def _search(ws: Workspace, request: SearchRequest, access: Access) -> Matches:
             hint=f"Use: {', '.join(kinds)}",
         )
     words = request.query.split()
-    with _opened(ws, request.rev, access) as graph:
+    with opened_graph(ws, request.rev, access) as graph:
         hits, is_cut = find_all(
             graph, words, request.kinds, request.file, request.limit, LiveRecords(ws)
         )
@@ -481,7 +481,7 @@ def _show(ws: Workspace, request: NodeRequest, access: Access) -> ShownNode:
     from kl_hooks.records.liveness import LiveRecords
 
     notes: list[str] = []
-    with _opened(ws, request.rev, access) as graph:
+    with opened_graph(ws, request.rev, access) as graph:
         page = symbol_page(graph, request.name)
         page = page._replace(written=LiveRecords(ws).links(page.written))
         symbol = page.symbol
@@ -591,7 +591,7 @@ SHOW: Final = Operation(
 def _symbols(ws: Workspace, request: FileRequest, access: Access) -> FileSymbols:
     from kl_hooks.code.query.lookup import file_symbols
 
-    with _opened(ws, request.rev, access, records=False) as graph:
+    with opened_graph(ws, request.rev, access, records=False) as graph:
         path, definitions, problem = file_symbols(graph, request.file)
     shown = tuple(Definition(depth, symbol) for depth, symbol in definitions)
     mark = _mark(ws, request.file) if not request.rev else ""
@@ -636,7 +636,7 @@ SYMBOLS: Final = Operation(
 def _refs(ws: Workspace, request: UsesRequest, access: Access) -> Uses:
     from kl_hooks.code.query.references import references
 
-    with _opened(ws, request.rev, access) as graph:
+    with opened_graph(ws, request.rev, access) as graph:
         uses = _uses(ws, references(graph, request.name), request)
         return _with_possible(graph, uses, calls=False)
 
@@ -644,7 +644,7 @@ def _refs(ws: Workspace, request: UsesRequest, access: Access) -> Uses:
 def _callers(ws: Workspace, request: UsesRequest, access: Access) -> Uses:
     from kl_hooks.code.query.references import callers, references
 
-    with _opened(ws, request.rev, access, records=False) as graph:
+    with opened_graph(ws, request.rev, access, records=False) as graph:
         uses = _uses(ws, callers(graph, request.name), request)
         if not uses.links.items and not uses.is_unresolved:
             others = references(graph, uses.symbol.id).links
@@ -760,7 +760,7 @@ def _state(ws: Workspace, request: StateRequest, access: Access) -> State:
     from kl_hooks.code.query.lookup import Answer, paths_not_assessed
     from kl_hooks.code.query.state import NoState, state_uses
 
-    with _opened(ws, request.rev, access, records=False) as graph:
+    with opened_graph(ws, request.rev, access, records=False) as graph:
         try:
             uses = state_uses(graph, request.name)
         except NoState as problem:
@@ -815,7 +815,7 @@ USES: Final = Operation(
 def _dependents(ws: Workspace, request: DependentsRequest, access: Access) -> DependentList:
     from kl_hooks.code.query.dependents import dependents
 
-    with _opened(ws, request.rev, access, records=False) as graph:
+    with opened_graph(ws, request.rev, access, records=False) as graph:
         # lists for people omit those in tests, and the policy may omit some: the first are not
         # enough
         found = dependents(graph, request.name, request.depth, _ALL)
@@ -874,7 +874,7 @@ def _path(ws: Workspace, request: PathRequest, access: Access) -> ShownPath:
     from kl_hooks.code.query.dependents import dependency_path
     from kl_hooks.documents.neighborhood import mentioned
 
-    with _opened(ws, request.rev, access) as graph:
+    with opened_graph(ws, request.rev, access) as graph:
         mentions = mentioned(ws, graph.db, access) if not request.rev else None
         path = dependency_path(graph, request.start, request.end, mentions)
     return ShownPath(path, _mark(ws, path.start.id), _mark(ws, path.end.id))
@@ -910,7 +910,7 @@ PATH: Final = Operation(
 def _neighbors(ws: Workspace, request: NeighborsRequest, access: Access) -> NeighborList:
     from kl_hooks.documents.neighborhood import neighbors
 
-    with _opened(ws, "", access) as graph:
+    with opened_graph(ws, "", access) as graph:
         start, found, is_cut = neighbors(
             ws, graph, request.name, request.depth, request.relations, access
         )
@@ -979,7 +979,7 @@ def _build(ws: Workspace, request: BuildRequest, access: Access) -> Built:
         raise UsageProblem(
             "--precise compares the working tree; omit --at.", place="kl graph build"
         )
-    with _opened(ws, request.rev, access, watch=request.watch) as graph:
+    with opened_graph(ws, request.rev, access, watch=request.watch) as graph:
         scan, counts = graph.scan, graph_counts(graph.db, graph.kinds)
         unread = graph.count_unread()
     if not request.precise:
@@ -1082,7 +1082,7 @@ def _stats(ws: Workspace, _request: StatsRequest, access: Access) -> GraphStats:
     from kl_hooks.graph.links import shape
 
     sync_documents(ws)
-    with _opened(ws, "", access) as graph:
+    with opened_graph(ws, "", access) as graph:
         counts, parts = graph_counts(graph.db, graph.kinds), shape(graph.db)
         documents = indexed_documents(ws, visible_documents(ws))
     passages = sum(document.chunks for document in documents)

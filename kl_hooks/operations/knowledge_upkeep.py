@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 from kl_hooks.errors import CLEAN, FINDINGS, USAGE_ERROR
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.record import Record
-from kl_hooks.model.symbol import FilePath, NodeId
+from kl_hooks.model.symbol import FilePath, NodeId, split_id
 from kl_hooks.operations.knowledge import record_notes, unread_notes
 from kl_hooks.operations.operation import TOP, Listing, Operation
 from kl_hooks.operations.parts import Kinds
@@ -61,11 +61,44 @@ class KnowledgeCheck(NamedTuple):
         return CLEAN
 
 
-def _check(ws: Workspace, request: CheckRequest, _access: Access) -> KnowledgeCheck:
+def _check(ws: Workspace, request: CheckRequest, access: Access) -> KnowledgeCheck:
     from kl_hooks.records.knowledge_check import check_knowledge
 
     result = check_knowledge(ws, request.files, staged=request.is_staged)
+    # the graph is of the working tree; with a policy, it would reveal which hidden symbols exist
+    if not request.is_staged and access.shows_all:
+        remarks = [
+            problem
+            for problem in _absent_symbols(ws, result)
+            if not request.files or problem.path in request.files
+        ]
+        result.remarks[:] = sorted({*result.remarks, *remarks})
     return KnowledgeCheck(result, request.is_staged)
+
+
+def _absent_symbols(ws: Workspace, result: CheckResult) -> list[Problem]:
+    """Return a problem for each symbol that a decision governs and the graph does not have; none
+    where the graph can't be read.
+    """
+    from kl_hooks.code.query.session import SYMBOL_KINDS
+    from kl_hooks.records.knowledge_check import governed_names
+    from kl_hooks.records.redaction import redact_problem
+    from kl_hooks.upkeep.named_ids import existing_ids
+
+    governed_symbols = [
+        governed
+        for governed in governed_names(ws.kinds, result.files)
+        if split_id(governed.node)[0] in SYMBOL_KINDS
+    ]
+    names = {str(governed.node) for governed in governed_symbols}
+    existing, why_not = existing_ids(ws, names)
+    if why_not:
+        return []
+    return [
+        redact_problem(governed.problem(f"there is no {split_id(governed.node)[1]} yet."))
+        for governed in governed_symbols
+        if governed.node not in existing
+    ]
 
 
 def _check_to_dict(check: KnowledgeCheck) -> dict[str, Any]:

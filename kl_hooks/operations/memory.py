@@ -21,6 +21,7 @@ from kl_hooks.operations.memory_review import notes_of, page_trouble
 from kl_hooks.operations.operation import Operation
 from kl_hooks.operations.record_changes import decide, written, written_to_dict
 from kl_hooks.operations.records import ShownRecord, shown_record, shown_to_dict
+from kl_hooks.operations.symbol_names import with_symbol_ids
 from kl_hooks.operations.written import Written
 from kl_hooks.records.query import RecordFilter, get_record, list_records
 from kl_hooks.workspace import require_initialized
@@ -174,13 +175,14 @@ def _add(ws: Workspace, request: AddRequest, access: Access) -> Changed:
     from kl_hooks.upkeep.named_ids import absence_note_of
 
     authority = "agent" if request.by_agent or access.is_agent else ""
+    described = _given(request, (*_DESCRIBED, "source"))
     record, done = add_memory(
         ws,
         request.text,
         authority="auto" if request.by_program else authority,
         ttl_days=_days(request.ttl_days),
         tags=request.tags,
-        further_values=_given(request, (*_DESCRIBED, "source")),
+        further_values=with_symbol_ids(ws, MEMORY, described, access),
     )
     remarks = ["this session added it before; nothing was changed."] if done == "known" else []
     return _changed(ws, record, access, done, *remarks, absence_note_of(ws, record))
@@ -216,7 +218,7 @@ def _edit(ws: Workspace, request: EditRequest, access: Access) -> Changed:
     values = _given(request, (*_DESCRIBED, "pattern", "tags"))
     if request.verification:
         values |= {"standing": request.verification}
-    values |= dict.fromkeys(request.clear)
+    values = with_symbol_ids(ws, MEMORY, values, access) | dict.fromkeys(request.clear)
     record = revise(ws, _memory(ws, request.id), values, _days(request.ttl_days))
     return _changed(ws, record, access, "", absence_note_of(ws, record))
 

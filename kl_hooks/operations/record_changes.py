@@ -134,27 +134,58 @@ def _create(kind: Kind, ws: Workspace, request: CreateRequest, access: Access) -
 
     require_initialized(ws)
     older = {"supersedes": superseded_ids(ws, kind, request.supersedes)}
+    values = _named_values(ws, kind, request.values, access)
     record = create_record(
         ws,
         kind,
-        {**request.values, **(older if request.supersedes else {})},
+        {**values, **(older if request.supersedes else {})},
         asked=request.new_id,
         body=request.markdown,
         by=agent_author(ws, request.author),
     )
+    return written(
+        ws, record, access, *_proposal_notes(kind, record), *_absences(ws, record, access)
+    )
+
+
+def _named_values(
+    ws: Workspace, kind: Kind, values: Mapping[str, Any], access: Access
+) -> Mapping[str, Any]:
+    """Return values of fields, names of symbols as their IDs."""
+    if not any(values.get(field.name) for field in kind.all_fields if field.type == "ids"):
+        return values
+    from kl_hooks.operations.symbol_names import with_symbol_ids
+
+    return with_symbol_ids(ws, kind, values, access)
+
+
+def _proposal_notes(kind: Kind, record: Record) -> list[str]:
+    """What a proposal does not do yet, and the command by which a person accepts it."""
+    accepting = [
+        verb.name
+        for verb in kind.verbs
+        if verb.to in kind.live and (not verb.of or record.status in verb.of)
+    ]
+    if record.status != kind.proposal or not accepting:
+        return []
+    command = f"kl {kind.name} {accepting[0]} {record.id}"
     olds = ", ".join(record.many("supersedes"))
-    later = f"{olds} stays in force until a person accepts it: kl {kind.name} accept {record.id}"
-    return written(ws, record, access, *([later] if olds else []), *_absences(ws, record))
+    if olds:
+        return [f"{olds} stays in force until a person accepts {record.id}: {command}"]
+    return [f"{record.id} is given to nobody until a person accepts it: {command}"]
 
 
-def _absences(ws: Workspace, record: Record) -> list[str]:
+def _absences(ws: Workspace, record: Record, access: Access) -> list[str]:
     """What a record names and is not there; of records that it cites there is a note already."""
     fields = [field.name for field in ws.kinds[record.kind].all_fields if field.type == "ids"]
     if not any(record.many(name) for name in fields):
         return []
     from kl_hooks.upkeep.named_ids import absence_note_of
 
-    note = absence_note_of(ws, record, are_records_checked=False)
+    # with a policy, the note would reveal which hidden symbols exist
+    note = absence_note_of(
+        ws, record, are_records_checked=False, are_symbols_checked=access.shows_all
+    )
     return [note] if note else []
 
 
@@ -172,7 +203,8 @@ def _update(
     if not request.values:
         access.record(record)  # nothing is written, so it is read
     else:
-        record = change(ws, record, request.values, by=agent_author(ws, request.author))
+        values = _named_values(ws, kind, request.values, access)
+        record = change(ws, record, values, by=agent_author(ws, request.author))
     return written(ws, record, access)
 
 

@@ -63,6 +63,20 @@ class CheckedFile(NamedTuple):
     links: int = 0
 
 
+class GovernedName(NamedTuple):
+    """What a decision names as governed by it."""
+
+    page: str
+    record: Record
+    field: str
+    node: NodeId
+
+    def problem(self, text: str, hint: str = "") -> Problem:
+        """Return a problem at the line of the field."""
+        line = self.record.lines.get(self.field, 1)
+        return Problem(self.page, line, 1, f"{self.field}: {text}", hint)
+
+
 @dataclass(slots=True)
 class CheckResult:
     """The result of a check."""
@@ -317,48 +331,54 @@ def _ended_citations(kinds: Mapping[str, Kind], records: Mapping[str, Record]) -
 def _absent_paths(
     ws: Workspace, result: CheckResult, staged: bool
 ) -> Iterator[tuple[Problem, bool]]:
-    """Yield a problem for each path that a live decision governs and that is not there, and whether
-    it was removed: a path that never was may be planned.
+    """Yield a problem for each path that a decision governs and that is not there, and whether it is
+    a finding: a live decision's, and removed. A path that never was may be planned.
+
+    Decisions that have ended are omitted.
     """
     if ws.repo is None:
         return
-    governed = [
-        (str(file.node).removeprefix("file:"), file.record, field.name, path)
-        for file in result.files
-        if file.record and file.record.status in ws.kinds[file.record.kind].live
-        for field in ws.kinds[file.record.kind].all_fields
-        if field.relation == _GOVERNS
-        for path in map(_governed_path, file.record.many(field.name))
-        if path
+    governed_paths = [
+        (governed, split_id(governed.node)[1])
+        for governed in governed_names(ws.kinds, result.files)
+        if split_id(governed.node)[0] == "file"
     ]
-    paths = {path for *_, path in governed}
+    paths = {path for _, path in governed_paths}
     if staged:
         present = tracked_among(ws.repo, paths)
     else:
         present = {path for path in paths if os.path.lexists(ws.root / path)}
         present |= tracked_among(ws.repo, paths - present, is_sparse=True)
     commits = _last_commits(ws.repo, paths - present)
-    for page, record, name, path in governed:
+    for governed, path in governed_paths:
         if path in present:
             continue
-        line = record.lines.get(name, 1)
         if commit := commits.get(path):
             last = f"commit {commit[:8]} was the last to change it."
-            reason = f"{name}: there is no {path} any more; {last}"
+            reason = f"there is no {path} any more; {last}"
             hint = "Name what has its place, or take the path out."
-            yield Problem(page, line, 1, reason, hint), True
+            is_live = governed.record.status in ws.kinds[governed.record.kind].live
+            yield governed.problem(reason, hint), is_live
         else:
-            yield Problem(page, line, 1, f"{name}: there is no {path} yet."), False
+            yield governed.problem(f"there is no {path} yet."), False
 
 
-def _governed_path(text: str) -> str:
-    """The path of a file or folder that a field names; empty for symbols and records."""
-    with suppress(InvalidValue):
-        scheme, path = split_id(node_id(text))
-        if scheme == "file":
-            return path
-        return ""
-    return ""
+def governed_names(
+    kinds: Mapping[str, Kind], files: Sequence[CheckedFile]
+) -> Iterator[GovernedName]:
+    """Yield what the decisions in these files govern, but those that have ended."""
+    for file in files:
+        record = file.record
+        if record is None or ended_words(kinds[record.kind], record):
+            continue
+        for kind_field in kinds[record.kind].all_fields:
+            if kind_field.relation != _GOVERNS:
+                continue
+            for text in record.many(kind_field.name):
+                with suppress(InvalidValue):  # written before IDs were validated
+                    page = str(file.node).removeprefix("file:")
+                    node = NodeId(node_id(text))
+                    yield GovernedName(page, record, kind_field.name, node)
 
 
 def _last_commits(repo: Repository, paths: set[str]) -> dict[str, str]:

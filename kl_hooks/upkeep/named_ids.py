@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.query.session import SYMBOL_KINDS
-from kl_hooks.errors import KlError
+from kl_hooks.errors import EnvironmentProblem, KlError
 from kl_hooks.model.symbol import RECORD_ID, TestName, split_id
 from kl_hooks.model.text import name_list
 from kl_hooks.records.query import get_records
@@ -75,18 +76,37 @@ def _is_in_files(ws: Workspace, name: str) -> bool:
     return bool(text) and all(part in text for part in parts[-1:])
 
 
-def absence_note_of(ws: Workspace, record: Record, *, are_records_checked: bool = True) -> str:
+def absence_note_of(
+    ws: Workspace,
+    record: Record,
+    *,
+    are_records_checked: bool = True,
+    are_symbols_checked: bool = False,
+) -> str:
     """Return a note on what a record names and is not there; empty: all is.
 
-    Symbols are not looked up: whoever writes a record does not wait for the graph.
+    Symbols are looked up where there is a graph: whoever writes a record does not wait for one, nor
+    loses the record where it can't be read.
     """
+    are_symbols_known = are_symbols_checked and _has_symbols(ws)
+    checked = {"file", "test", *(SYMBOL_KINDS if are_symbols_known else ())}
     names = {
         name
         for name in named_ids(ws, record)
-        if split_id(name)[0] not in SYMBOL_KINDS
-        and (are_records_checked or split_id(name)[0] in ("file", "test"))
+        if split_id(name)[0] in checked
+        or (are_records_checked and split_id(name)[0] not in SYMBOL_KINDS)
     }
-    absent = sorted(split_id(name)[1] for name in names - existing_without_graph(ws, names))
+    existing, why_not = existing_ids(ws, names)
+    if why_not:
+        names = {name for name in names if split_id(name)[0] not in SYMBOL_KINDS}
+    absent = sorted(split_id(name)[1] for name in names - existing)
     if not absent:
         return ""
     return f"nothing here has this name: {name_list(absent, _NAMED)}. It was recorded all the same."
+
+
+def _has_symbols(ws: Workspace) -> bool:
+    """Whether the graph was built before, so that bringing it up to date takes a moment."""
+    with suppress(EnvironmentProblem), ws.store.reading("graph") as db:
+        return db is not None and bool(db.rows("SELECT 1 FROM files LIMIT 1"))
+    return False

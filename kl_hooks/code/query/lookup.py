@@ -8,7 +8,7 @@ no, not assessed). "No" is given only where nothing was left unassessed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.code.languages import is_file_module, is_read
@@ -314,8 +314,15 @@ class Unknown(NotFound):
     """No match."""
 
 
-def resolve_text(graph: Graph, text: str) -> Symbol:
+def _all_visible(_symbol: Symbol) -> bool:
+    return True
+
+
+def resolve_text(
+    graph: Graph, text: str, is_visible: Callable[[Symbol], bool] = _all_visible
+) -> Symbol:
     """The one symbol that `text` means. Ambiguous, or Unknown with what may have been meant.
+    `is_visible`: the symbols among which it is looked for, as if there were no others.
 
     In this order: its Id; `path.py`, `path.py:LINE` (the innermost definition there) or
     `path.py::test`, the path from the repository's root or its end; the whole dotted name; a name
@@ -325,17 +332,18 @@ def resolve_text(graph: Graph, text: str) -> Symbol:
     """
     text = text.strip()
     prefix, name = split_id(text)
-    exact = symbols_of_id(graph.db, text)
+    exact = list(filter(is_visible, symbols_of_id(graph.db, text)))
     if exact:
         return exact[0]
     matches = _in_file(graph, name if prefix in ("", "file", "test") else "")
     if matches is None and prefix != "file":
-        matches = _symbols_named(graph, prefix, name)
+        matches = _symbols_named(graph, prefix, name, is_visible)
         plain = name.replace(FILE_SIGN, ".")
-        if not any(_plain(symbol.id, False) == plain for symbol in matches) and (
-            symbol := reexported_symbol(graph, name, prefix)
-        ):
-            return symbol
+        if not any(_plain(symbol.id, False) == plain for symbol in matches):
+            symbol = reexported_symbol(graph, name, prefix)
+            if symbol and is_visible(symbol):
+                return symbol
+    matches = list(filter(is_visible, matches or ()))
     if not matches:
         if symbol := _record_or_page(graph, text):
             return symbol
@@ -401,7 +409,9 @@ def _paths(graph: Graph, name: str) -> list[str]:
     return [path for path in rows if path.endswith(f"/{name}")]
 
 
-def _symbols_named(graph: Graph, prefix: str, name: str) -> list[Symbol]:
+def _symbols_named(
+    graph: Graph, prefix: str, name: str, is_visible: Callable[[Symbol], bool]
+) -> list[Symbol]:
     """Symbols with a dotted name, or a name that ends so; nothing less than whole parts."""
     name = name.replace(FILE_SIGN, ".")
     last = name.rpartition(".")[2]
@@ -412,7 +422,7 @@ def _symbols_named(graph: Graph, prefix: str, name: str) -> list[Symbol]:
         wanted = name.lower() if fold else name
         fitting = [
             symbol
-            for symbol in select_symbols(graph.db, condition, (asked,))
+            for symbol in filter(is_visible, select_symbols(graph.db, condition, (asked,)))
             if _fits(split_id(symbol.id)[0], prefix)
         ]
         names = [(_plain(symbol.id, fold), symbol) for symbol in fitting]
