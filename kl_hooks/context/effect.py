@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from kl_hooks.evidence.sources.transcript import Transcript
     from kl_hooks.workspace import Workspace
 
-LEAST_SESSIONS: Final = LEAST_PACKAGES
-"""Sessions with a package from which on weights are proposed."""
 _OWN: Final = ".kl/"
-_MOST_PACKAGES: Final = 50
 _BEFORE: Final = 3_600_000_000
 """Microseconds before the first message in which a package of the session may have been made."""
 _LONGEST_CALL: Final = 4_000
@@ -197,11 +194,10 @@ def _given(
             queries.append(event)
         elif event.get("event") == "context_assembly":
             assembled[str(event.get("package_id"))] = event  # the first delivery counts
-    wanted = list(assembled)[-_MOST_PACKAGES:]
-    items = logged_items(ws, wanted) if wanted else {}
+    items = logged_items(ws, assembled) if assembled else {}
     packages = [
-        _Given(str(assembled[name]["created_at"]), items[name], str(assembled[name]["commit"]))
-        for name in wanted
+        _Given(str(event["created_at"]), items[name], str(event["commit"]))
+        for name, event in assembled.items()
         if name in items
     ]
     return sorted(packages, key=lambda package: package.at), queries[::-1]
@@ -233,7 +229,7 @@ def _files_before(ws: Workspace, packages: Sequence[_Given]) -> frozenset[str] |
 
 
 def effect_statistics(events: Iterable[Mapping[str, Any]], since: str = "") -> dict[str, Any]:
-    """Return the effect of all sessions from `since` (ISO 8601) on; `kl.stats.effect/1` but for its
+    """Return the effect of all sessions from `since` (ISO 8601) on; `kl.stats.effect/2` but for its
     schema. Pure. `events`: the newest first.
 
     Sums, not means of sessions: a session with one item must not weigh as much as one with twenty.
@@ -253,9 +249,11 @@ def effect_statistics(events: Iterable[Mapping[str, Any]], since: str = "") -> d
         }
         for kind, counts in sums["sections"].items()
     }
+    # `touched`: its name in events
+    uses = {name: (use["items"], use["touched"]) for name, use in sums["sources"].items()}
     sources = {
-        name: {**counts, "utility": percent(counts["touched"], counts["items"])}
-        for name, counts in sums["sources"].items()
+        name: {"items": items, "used": used, "utility": percent(used, items)}
+        for name, (items, used) in uses.items()
     }
     tools = {
         name: {**counts, "precision": percent(counts["used"], counts["files"])}
@@ -263,7 +261,7 @@ def effect_statistics(events: Iterable[Mapping[str, Any]], since: str = "") -> d
     }
     return {
         "sessions": sessions,
-        "needed": max(LEAST_SESSIONS - sessions, 0),
+        "needed": max(LEAST_PACKAGES - sessions, 0),
         "packages": _total(newest.values(), "packages"),
         "queries": _total(newest.values(), "queries"),
         "edited": edited,
@@ -271,7 +269,7 @@ def effect_statistics(events: Iterable[Mapping[str, Any]], since: str = "") -> d
         "sections": sections,
         "sources": sources,
         "tools": tools,
-        "proposed_weights": suggested_weights({"packages": sessions, "sources": sources}),
+        "proposed_weights": suggested_weights(sessions, uses),
     }
 
 

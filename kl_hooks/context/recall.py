@@ -424,23 +424,23 @@ _LEAST_ITEMS: Final = 20
 _BOUNDS: Final = (80, 120)
 
 
-def suggested_weights(statistics: Mapping[str, Any]) -> dict[str, int]:
-    """Return source → percent of its weight that its utility suggests. Pure; `statistics`: of
-    `recall_statistics`.
+def suggested_weights(packages: int, uses: Mapping[str, tuple[int, int]]) -> dict[str, int]:
+    """Return source → percent of its weight that its utility suggests. Pure; `uses`: source → its
+    items, and how many of these are about what was used.
 
     Half of what its utility is above or below that of all sources, within bounds. Nothing below ten
     packages, and nothing for sources that brought fewer than 20 items, nor for code, which is
     ranked by itself.
     """
-    sources = {name: one for name, one in statistics["sources"].items() if name != "code"}
-    items, touched = (sum(one[key] for one in sources.values()) for key in ("items", "touched"))
-    if statistics["packages"] < LEAST_PACKAGES or not items:
+    weighed = {name: use for name, use in uses.items() if name != "code"}
+    items, used_items = (sum(use[index] for use in weighed.values()) for index in (0, 1))
+    if packages < LEAST_PACKAGES or not items:
         return {}
-    mean = 100 * touched // items
+    mean = 100 * used_items // items
     return {
-        name: min(max(100 + (one["utility"] - mean) // 2, _BOUNDS[0]), _BOUNDS[1])
-        for name, one in sources.items()
-        if one["items"] >= _LEAST_ITEMS
+        name: min(max(100 + (round(100 * used / brought) - mean) // 2, _BOUNDS[0]), _BOUNDS[1])
+        for name, (brought, used) in weighed.items()
+        if brought >= _LEAST_ITEMS
     }
 
 

@@ -111,7 +111,9 @@ def _recall(ws: Workspace, request: RecallRequest, _access: Access) -> Recall:
     counts = recall_statistics(compared)
     packages = tuple(_compared(comparison) for comparison in compared if comparison.known)
     listing = Listing(packages, request.limit)
-    return Recall(counts, suggested_weights(counts), listing, bool(compared), notes)
+    uses = {name: (use["items"], use["touched"]) for name, use in counts["sources"].items()}
+    weights = suggested_weights(counts["packages"], uses)
+    return Recall(counts, weights, listing, bool(compared), notes)
 
 
 def _compared(comparison: Comparison) -> ComparedPackage:
@@ -180,7 +182,7 @@ EFFECT: Final = Operation(
     EffectRequest,
     _effect,
     lambda statistics: dict(statistics.counts),
-    "kl.stats.effect/1",
+    "kl.stats.effect/2",
     "kl stats effect --days 30",
     is_tool=False,
 )

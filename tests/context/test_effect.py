@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from kl_hooks.clock import SystemClock, iso
-from kl_hooks.context.effect import LEAST_SESSIONS, effect_statistics
+from kl_hooks.context.effect import effect_statistics
 from kl_hooks.context.package_log import FILE
+from kl_hooks.context.recall import LEAST_PACKAGES
 from kl_hooks.tools.call import call
 from tests.support import Checkout
 
@@ -190,6 +191,18 @@ def test_what_was_read_before_a_package_named_it_is_no_effect(
     assert sections["file"]["used"] == 0 and sections["file"]["items"] > 0
 
 
+def test_all_packages_of_a_long_session_count(shop: Checkout, tmp_path: Path) -> None:
+    shop.kl("context", "round_total", env={**AGENT, "KL_SESSION": "s1"})
+    log = shop.state / FILE
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    copies = [{**row, "package_id": f"cp-{number:012}"} for number in range(60) for row in rows]
+    with log.open("a") as appended:
+        appended.writelines(f"{json.dumps(row)}\n" for row in copies)
+    read = ("Read", {"file_path": str(shop.root / "shop/price.py")})
+    end_session(shop, transcript(tmp_path / "s1.jsonl", shop.root, [read]))
+    assert effect(shop)["packages"] == 61
+
+
 def measured(session: int) -> dict[str, Any]:
     sources = {"records": {"items": 4, "touched": 3}, "commits": {"items": 4, "touched": 0}}
     sections = {"decision": {"items": 4, "used": 3, "edited_named": 1}}
@@ -209,11 +222,13 @@ def measured(session: int) -> dict[str, Any]:
 def test_weights_are_proposed_from_enough_sessions_on_and_only_the_settings_apply_them(
     shop: Checkout,
 ) -> None:
-    sessions = [measured(number) for number in range(1, LEAST_SESSIONS + 1)]
+    sessions = [measured(number) for number in range(1, LEAST_PACKAGES + 1)]
     few = effect_statistics(sessions[1:])
     assert (few["needed"], few["proposed_weights"]) == (1, {})
     assert effect_statistics(sessions)["sections"]["decision"]["precision"] == 75
     assert effect_statistics(sessions)["sections"]["decision"]["recall"] == 50
+    source = {"items": 40, "used": 30, "utility": 75}
+    assert effect_statistics(sessions)["sources"]["records"] == source
     before = shop.kl("context", "round_total").stdout
     with (shop.state / FILE).open("a") as log:
         log.writelines(f"{json.dumps(event)}\n" for event in sessions)

@@ -287,12 +287,16 @@ def test_weights_follow_from_what_commits_touched_within_bounds_and_only_where_a
         Comparison(f"{n}" * 40, f"cp-{n}", "", True, ("a.py",), (), 0, 0, sources)
         for n in range(10)
     ]
-    assert suggested_weights(recall_statistics(many)) == {
+    uses = {
+        name: (counts["items"], counts["touched"])
+        for name, counts in recall_statistics(many)["sources"].items()
+    }
+    assert suggested_weights(10, uses) == {
         "records": 115,
         "pages": 80,
         "commits": 102,
     }
-    assert suggested_weights(recall_statistics(many[:9])) == {}
+    assert suggested_weights(9, uses) == {}
     shop(repo)
     with repo.workspace().store.writing() as db, db.transaction():
         rows = [(one.sha, one.package, _to_json(one)) for one in many]
