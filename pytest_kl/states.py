@@ -13,7 +13,7 @@ import logging
 import os
 import random
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cached_property
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, Protocol
@@ -82,7 +82,7 @@ class Owner(Protocol):
     """The holders that it left changed."""
     reads: set[int]
     """Numbers of what it read: of states, too."""
-    shared: list[Any]
+    shared: set[Any]
     """The holders that it uses without naming them."""
     resets: set[Any]
     """The holders that it set anew before it used them."""
@@ -602,14 +602,16 @@ class States:
             if name in code.co_names and gets(code, name):
                 self._name(number, (holder,))
 
-    def cleared(self, owner: Owner, value: Any, executed: Iterable[int], is_set_up: bool) -> None:
-        """A cache is cleared. `executed`: before that, by this test; `is_set_up`: in its set-up."""
+    def cleared(self, owner: Owner, value: Any, executed: Set[int] | None) -> None:
+        """A cache is cleared. `executed`: before that, in the set-up of this test; None: not in its
+        set-up.
+        """
         holder = self._by_value.get(identity(value))
         if holder is None:
             return
         self.note(owner, holder, TOUCHED)
-        owner.shared.append(holder)
-        if is_set_up and holder.namers.isdisjoint(executed):
+        owner.shared.add(holder)
+        if executed is not None and holder.namers.isdisjoint(executed):
             self._reset(owner, holder)
 
     def seeded(self, owner: Owner | None, value: Any, is_random: bool) -> None:
@@ -619,7 +621,7 @@ class States:
             self.note(owner, holder, TOUCHED)
             if holder.is_same():
                 self._reset(owner, holder)
-            owner.shared.append(holder)
+            owner.shared.add(holder)
         self._contents.seeded(value, is_random)
 
     def _reset(self, owner: Owner, holder: Holder) -> None:
@@ -628,14 +630,14 @@ class States:
 
     def share(self, owner: Owner, holder: Holder) -> None:
         """A test shares this with others: its class, or the value of a fixture."""
-        owner.shared.append(holder)
+        owner.shared.add(holder)
         self.note(owner, holder, STORED)
 
     def logs(self, owner: Owner) -> None:
         """A logger is asked."""
         if self._loggers not in owner.shared:
             self.note(owner, self._loggers, STORED)
-            owner.shared.append(self._loggers)
+            owner.shared.add(self._loggers)
 
     def moves(self, owner: Owner) -> None:
         """The working folder is changed."""

@@ -168,7 +168,7 @@ class Context:
         """What it left changed itself (`pytest_kl.states.Holder`)."""
         self.resets: set[Any] = set()
         """The same of what it set anew before it used it."""
-        self.shared: list[Any] = []
+        self.shared: set[Any] = set()
         """What outlives it and has no name, such as the class of a test."""
         self.values: list[Any] = []
         """Of the set-up of a fixture its value."""
@@ -645,11 +645,13 @@ class Tracer:
                 return False
             if self._running_test() is None:
                 return True
-            self._flush()
             for context in self._stack:
                 if not context.frame:
-                    executed = set().union(*context.started)
-                    self.states.cleared(context, cache, executed, context.phase == 0)
+                    # only in its set-up: a test that clears often has executed thousands
+                    if is_set_up := context.phase == 0:
+                        self._flush()
+                    executed = set().union(*context.started) if is_set_up else None
+                    self.states.cleared(context, cache, executed)
         except Exception as problem:
             self.fail(problem)
         return True
