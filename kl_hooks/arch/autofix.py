@@ -37,6 +37,7 @@ from kl_hooks.code.import_edits import (
     need,
     parsed,
 )
+from kl_hooks.code.languages import is_file_module
 from kl_hooks.code.modules import plain_name
 from kl_hooks.code.scanner.parser import lines_of
 from kl_hooks.errors import UsageProblem
@@ -369,6 +370,8 @@ class _Plan:
                     f"it leads through {violation.method.removeprefix(THROUGH_METHOD)}, in no layer"
                 )
             raise Unfixable("it is a chain of imports, each of them allowed")
+        if is_file_module(path):
+            raise Unfixable("imports of Python alone are moved")
         source = self._survey.source(path)
         if source is None:
             raise Unfixable("the file can't be read")
@@ -551,7 +554,7 @@ def fix_violations(
     if content.manifest is None:
         return FixResult(has_manifest=False)
     manifest = load_manifest(ws.state.cache, MANIFEST, content.manifest)
-    survey = survey_imports(ws, content)
+    survey = survey_imports(ws, content, manifest)
     asked = _asked(paths, survey.modules)
     # of the whole repository: the baseline counts imports and pairs renames, so it is never matched
     # with a part
@@ -579,7 +582,7 @@ def fix_violations(
 
 
 def _asked(paths: Sequence[str], modules: Collection[str]) -> set[str]:
-    """The Python files that are named, or in a folder that is."""
+    """The source files that are named, or in a folder that is."""
     files = set() if paths else set(modules)
     for path in paths:
         files_of_path = {file for file in modules if path in ("", ".") or covers(path, file)}
@@ -588,7 +591,7 @@ def _asked(paths: Sequence[str], modules: Collection[str]) -> set[str]:
             if near:
                 hint = f"Did you mean {near[0]}?"
             else:
-                hint = "Give Python files of this repository, or folders."
-            raise UsageProblem("no Python file of this repository is there.", place=path, hint=hint)
+                hint = "Give source files of this repository, or folders."
+            raise UsageProblem("no source file of this repository is there.", place=path, hint=hint)
         files |= files_of_path
     return files

@@ -547,7 +547,7 @@ def compare_baseline(ws: Workspace) -> BaselineComparison:
         )
     manifest = load_manifest(ws.state.cache, MANIFEST, content.manifest)
     entries = read_baseline(BASELINE, content.baseline) if content.baseline is not None else ()
-    survey = survey_imports(ws, content)
+    survey = survey_imports(ws, content, manifest)
     verdict = judge(manifest, survey, utc_day(ws), WORKTREE, ())
     modules = {plain_name(name) for name in survey.modules.values()}
     return BaselineComparison(

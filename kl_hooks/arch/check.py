@@ -68,7 +68,7 @@ def run_check(
     if content.manifest is None:
         return _verdict_without_rules(ws, content, source, options)
     manifest = load_manifest(ws.state.cache, options.manifest or MANIFEST, content.manifest)
-    survey = survey_imports(ws, content)
+    survey = survey_imports(ws, content, manifest)
     # with a baseline most violations are accepted ones: suggestions wait until the new ones are
     # known
     verdict = judge(manifest, survey, utc_day(ws), source, None if content.baseline is None else ())
@@ -180,7 +180,7 @@ def _with_contracts(ws: Workspace, verdict: Verdict, survey: Survey) -> Verdict:
     cache = ws.state.cache
     try:
         return verdict.with_contracts(
-            check_contracts(cache, survey.content, survey.modules, verdict.manifest)
+            check_contracts(cache, survey.content, survey.python_modules, verdict.manifest)
         )
     except ManifestProblems as problem:
         # a contract that names a module which was moved: the new folder is what helps

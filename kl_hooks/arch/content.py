@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from kl_hooks.clock import DAY, iso
+from kl_hooks.code.languages import READ_NAMES, is_read
 from kl_hooks.code.modules import MARKERS, is_marker
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.git import files, worktree
@@ -26,7 +27,7 @@ from kl_hooks.model.text import one_line
 from kl_hooks.store.files import read_small
 from kl_hooks.workspace import Workspace
 
-_CODE_SUFFIXES = (".py", *MARKERS)
+_CODE_SUFFIXES = (*READ_NAMES, *MARKERS)
 _WAY = (MANIFEST, MANIFEST.partition("/")[0])
 MAX_BASELINE_BYTES: Final = 16 * 1024 * 1024
 """Bytes of a baseline that is read."""
@@ -59,13 +60,15 @@ class Rules(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The Python files of one content of the repository."""
+    """The source files of one content of the repository."""
 
     repo: Repository
     source: str
     """`worktree`, `staged`, or a revision."""
     entries: tuple[FileEntry, ...]
-    """Python files, and the files that mark a project."""
+    """Source files, whether their scanner is installed or not, and what decides about their imports:
+    configuration, and the files that mark a project.
+    """
     manifest: bytes | None
     baseline: bytes | None = None
     """Of the same content, as the manifest is."""
@@ -168,7 +171,7 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
             raise UsageProblem(
                 message, place=linked[0], hint="Commit the file itself in its place."
             )
-    code = [entry for entry in entries if entry.path.endswith(".py") or is_marker(entry.path)]
+    code = [entry for entry in entries if is_read(entry.path) or is_marker(entry.path)]
     return Content(repo, source, tuple(code), manifest, baseline, look, before)
 
 
@@ -200,7 +203,7 @@ def pushed_commits(environ: Mapping[str, str], lines: Sequence[str]) -> dict[str
 
 
 _RANGE: Final = re.compile(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
-_JUDGED_SUFFIXES: Final = (".py", MANIFEST, BASELINE)
+_JUDGED_SUFFIXES: Final = (*READ_NAMES, MANIFEST, BASELINE)
 
 
 class ChangedRange(NamedTuple):

@@ -135,7 +135,7 @@ def new_violations(ws: Workspace, edits: Sequence[Edit]) -> tuple[list[Violation
         texts=texts,
     )
     manifest = load_manifest(ws.state.cache, MANIFEST, content_now.manifest)
-    survey = survey_imports(ws, content)
+    survey = survey_imports(ws, content, manifest)
     places = {(path, line) for path, some in lines.items() for line in some}
     verdict = judge(manifest, survey, utc_day(ws), content_now.source, places)
     if content_now.baseline is not None:

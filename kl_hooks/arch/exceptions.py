@@ -313,7 +313,7 @@ def add_exception(
     manifest = read_manifest(MANIFEST, content.manifest)
     last = last_day(until, ws)
     why = _stated_reason(reason)
-    survey = survey_imports(ws, content)
+    survey = survey_imports(ws, content, manifest)
     excused = _excused_imports(manifest, survey, source, target, last)
     known_ids = _records(top)
     if decision:

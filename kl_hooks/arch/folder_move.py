@@ -142,7 +142,7 @@ def move_folder(
         hint = "Create one with: kl init"
         raise UsageProblem("is not there, so no rule names it.", place=MANIFEST, hint=hint)
     manifest = read_manifest(MANIFEST, content.manifest)
-    survey = survey_imports(ws, content)
+    survey = survey_imports(ws, content, manifest)
     names = _module_names(survey, paths)
     text = _ManifestText(content.manifest, manifest, paths, names.pairs)
     rules = text.rewritten()

@@ -338,7 +338,7 @@ def _layer_flows(ws: Workspace, checked: Sequence[CheckedContent]) -> dict[tuple
     most: Counter[tuple[str, str]] = Counter()
     for source, verdict in checked:
         if verdict is not None:
-            survey = survey_imports(ws, load_content(ws, source))
+            survey = survey_imports(ws, load_content(ws, source), verdict.manifest)
             crossing = edges(verdict.manifest, survey.links_under(verdict.manifest), survey.modules)
             # `|` of two Counters is the larger of each count; `+` would count an import once for
             # each content

@@ -26,13 +26,24 @@ from kl_hooks.arch.content import Content
 from kl_hooks.arch.layers import (
     THROUGH_METHOD,
     TYPE_CHECKING_METHOD,
+    ManifestProblems,
     file_of,
     first_file_between,
     is_through,
     layer_lookup,
     namespace_lookup,
 )
-from kl_hooks.code.languages import read_imports, scanners_of
+from kl_hooks.code.languages import (
+    EXTRA,
+    READ_NAMES,
+    is_file_module,
+    is_named,
+    is_source,
+    module_system,
+    names_of_language,
+    read_imports,
+    scanners_of,
+)
 from kl_hooks.code.modules import (
     ModuleIndex,
     QueriedNames,
@@ -46,17 +57,44 @@ from kl_hooks.config.compile_cache import read_entry, write_entry
 from kl_hooks.git.files import FileEntry
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link, split_id
+from kl_hooks.model.text import counted
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.code.import_edits import Source
+    from kl_hooks.code.module_systems import FileView
+    from kl_hooks.hookspecs import Scanner
     from kl_hooks.model.manifest import Layer, Manifest
 
 
 MAX_REREAD: Final = 8
 """Changed files that cost less to parse again than to write to the cache."""
-_INDEX_KIND: Final = "survey-1"
+_INDEX_KIND: Final = "survey-2"
 _FactsByPath = Mapping[str, Mapping[str, Any]]
+
+
+class ImportLinks:
+    """What the imports of files lead to, by the rules of each file's language."""
+
+    def __init__(
+        self, modules: Mapping[str, str], settings_by_path: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        """`modules`, `settings_by_path`: as in `ImportIndex`."""
+        self.modules = ModuleIndex(modules)
+        self._sources, self._settings_by_path = modules, settings_by_path
+        self._view: FileView | None = None
+
+    def of(self, path: str, rows: Iterable[Sequence[Any]]) -> list[Link]:
+        """The imports of one file, of its import rows; see `modules.file_links`."""
+        system = module_system(path)
+        if system is None:
+            return file_links(path, rows, self.modules)
+        # a repository of Python alone has no such files
+        from kl_hooks.code.module_systems import ListedFiles, path_links
+
+        if self._view is None:
+            self._view = ListedFiles(self._sources, self._settings_by_path)
+        return path_links(path, rows, system, self._view)
 
 
 @dataclass(slots=True)
@@ -64,9 +102,9 @@ class ImportIndex:
     """Who imports whom, of one list of files."""
 
     blobs: dict[str, str]
-    """Path → blob, files that mark a project included."""
+    """Path → blob; configuration, and files that mark a project, included."""
     modules: dict[str, str]
-    """Path → dotted name, of the Python files."""
+    """Path → module, of the source files: a dotted name in Python, else the path."""
     errors: dict[str, str]
     """Path → why it could not be read, "line:column: reason"."""
     asked: dict[str, int]
@@ -77,6 +115,8 @@ class ImportIndex:
     """Path → [target, line, method, confidence, target, …] of its imports of modules of the
     repository.
     """
+    settings: dict[str, dict[str, str]]
+    """Path → what a configuration file states about imports."""
 
     def into(self, names: Collection[str]) -> Iterator[Link]:
         """Yield the imports of the modules of these names (see `plain_name`), in no particular
@@ -103,7 +143,15 @@ class ImportIndex:
 
     def to_list(self) -> list[Any]:
         """Return the index as JSON can store it."""
-        return [self.blobs, self.modules, self.errors, self.asked, self.asks, self.links]
+        return [
+            self.blobs,
+            self.modules,
+            self.errors,
+            self.asked,
+            self.asks,
+            self.links,
+            self.settings,
+        ]
 
 
 def cache_key(root: Path, versions: Iterable[str]) -> str:
@@ -117,7 +165,7 @@ def load_index(cache_dir: Path, key: str) -> ImportIndex | None:
     cached = read_entry(cache_dir, _INDEX_KIND, key)
     if (
         not isinstance(cached, list)
-        or len(cached) != 6
+        or len(cached) != 7
         or not all(isinstance(table, dict) for table in cached)
     ):
         return None
@@ -129,11 +177,13 @@ def load_index(cache_dir: Path, key: str) -> ImportIndex | None:
 
 def _is_whole(index: ImportIndex) -> bool:
     # an entry that is odd in any way is as good as none (ADR-0008): a verdict rests on it
-    python = {path for path in index.blobs if path.endswith(".py")}
+    sources = {path for path in index.blobs if is_source(path)}
     texts = (index.blobs, index.modules, index.errors)
     return (
-        python == index.modules.keys() == index.links.keys()
-        and python >= index.errors.keys() | index.asks.keys()
+        sources == index.modules.keys() == index.links.keys()
+        and sources | index.settings.keys() >= index.errors.keys() | index.asks.keys()
+        and index.settings.keys() <= index.blobs.keys()
+        and all(_are_settings(settings) for settings in index.settings.values())
         and all(set(map(type, some.values())) <= {str} for some in texts)
         # `type() is`, here and below: JSON's `true` passes isinstance(…, int), as bool is a
         # subclass of int
@@ -145,6 +195,10 @@ def _is_whole(index: ImportIndex) -> bool:
 
 def _are_names(names: Any, asked: Mapping[str, int]) -> bool:
     return type(names) is list and all(type(name) is str and name in asked for name in names)
+
+
+def _are_settings(settings: Any) -> bool:
+    return type(settings) is dict and set(map(type, settings.values())) <= {str}
 
 
 def _are_links(flat_rows: Iterable[Any]) -> bool:
@@ -163,7 +217,9 @@ def save_index(cache_dir: Path, key: str, index: ImportIndex) -> None:
 
 
 def _changed_entries(index: ImportIndex, entries: Sequence[FileEntry]) -> list[FileEntry] | None:
-    """The Python files that are not as they were; None where the files are not the same ones."""
+    """The source files that are not as they were; None where the files are not the same ones, or
+    configuration has changed, which may decide about every import.
+    """
     if len(entries) != len(index.blobs):
         return None
     changed = []
@@ -171,7 +227,11 @@ def _changed_entries(index: ImportIndex, entries: Sequence[FileEntry]) -> list[F
         blob = index.blobs.get(entry.path)
         if blob is None:
             return None
-        if blob != entry.blob and entry.path.endswith(".py"):
+        if blob == entry.blob:
+            continue
+        if entry.path in index.settings:
+            return None
+        if is_source(entry.path):
             changed.append(entry)
     return changed
 
@@ -192,33 +252,47 @@ def _update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _Fact
     # too (ADR-0008)
     if before != {name for name, count in index.asked.items() if count}:
         return False
-    module_index, files = ModuleIndex(index.modules), paths_by_module(index.modules)
+    import_links = ImportLinks(index.modules, index.settings)
+    files = paths_by_module(index.modules)
     for path, changed_facts in facts.items():
         index.errors.pop(path, None)
         if changed_facts["error"]:
             index.errors[path] = changed_facts["error"]
-        index.links[path] = _links(path, changed_facts, module_index, files)
+        index.links[path] = _links(path, changed_facts, import_links, files)
     index.blobs.update((entry.path, entry.blob) for entry in entries)
     return True
 
 
 def build_index(entries: Sequence[FileEntry], facts: _FactsByPath) -> ImportIndex:
-    """From the facts of all Python files among the entries."""
+    """From the facts of all source and configuration files among the entries."""
     asked = QueriedNames(imported_names(facts.values()))
     modules = module_names([entry.path for entry in entries], asked)
+    modules |= {
+        entry.path: entry.path
+        for entry in entries
+        if entry.path not in modules and is_source(entry.path)
+    }
     asks = {
         path: [name for name in imported_names([one]) if name in asked.answers]
         for path, one in facts.items()
     }
     counts = Counter(name for names in asks.values() for name in names)
-    module_index, files = ModuleIndex(modules), paths_by_module(modules)
+    settings = {
+        path: dict(one.get("settings", ())) for path, one in facts.items() if path not in modules
+    }
+    import_links, files = ImportLinks(modules, settings), paths_by_module(modules)
     return ImportIndex(
         blobs={entry.path: entry.blob for entry in entries},
         modules=modules,
         errors={path: one["error"] for path, one in facts.items() if one["error"]},
         asked={name: counts[name] for name in asked.answers},
         asks={path: names for path, names in asks.items() if names},
-        links={path: _links(path, one, module_index, files) for path, one in facts.items()},
+        links={
+            path: _links(path, one, import_links, files)
+            for path, one in facts.items()
+            if path in modules
+        },
+        settings=settings,
     )
 
 
@@ -228,10 +302,10 @@ def paths_by_module(modules: Mapping[str, str]) -> dict[str, str]:
 
 
 def _links(
-    path: str, facts: Mapping[str, Any], module_index: ModuleIndex, files: Mapping[str, str]
+    path: str, facts: Mapping[str, Any], import_links: ImportLinks, files: Mapping[str, str]
 ) -> list[Any]:
     flat: list[Any] = []
-    for link in file_links(path, facts["imports"], module_index):
+    for link in import_links.of(path, facts["imports"]):
         target = link.target.partition(":")[2]
         if file_of(target, files) is not None:
             flat += (target, link.line, link.method, link.confidence)
@@ -465,7 +539,7 @@ class _Follower:
 
     def _steps(self, path: str, row: Sequence[Any]) -> Iterator[_Step]:
         """The files in no layer that an import statement leads to, each with the imported name."""
-        for link in file_links(path, [row], self._survey.known()):
+        for link in self._survey.links_of(path, [row]):
             between = self._between(link)
             if between is not None:
                 name = plain_name(link.target.partition(":")[2]).rpartition(".")[2]
@@ -489,7 +563,7 @@ class _Follower:
             for (file, name), places in todo:
                 for row in self._rows_behind(file, name):
                     further_places = (*places, f"{file}:{row[3]}")
-                    for link in file_links(file, [row], self._survey.known()):
+                    for link in self._survey.links_of(file, [row]):
                         layer = self._layer(link) if self._between(link) is None else None
                         if layer is not None:
                             way = (
@@ -515,6 +589,8 @@ class _Follower:
         defines) leads nowhere: that file runs with every import of the package anyway.
         """
         rows = [row for row in self._survey.rows(file) if row[4] != TYPE_CHECKING_METHOD]
+        if is_file_module(file):
+            return self._handed_on(file, name, rows)
         binding = [row for row in rows if name in bound_names(row)]
         if binding and name != "*":
             return binding
@@ -525,6 +601,42 @@ class _Follower:
         # the rest of a statement over several lines is not stored: a name given with `as` there is
         # not known
         return [row for row in rows if row[1] == "*"] or rows
+
+    def _handed_on(
+        self, file: str, name: str, rows: Sequence[Sequence[Any]]
+    ) -> Iterable[Sequence[Any]]:
+        """Those of the imports `rows` of a file, whose module is named by its path, that are behind
+        a name which it exports: the one that it is taken from, else all, since what the file
+        defines itself may use any.
+        """
+        from kl_hooks.code.module_systems import decoded
+        from kl_hooks.code.scanner.expressions import IMPORTED, decode
+
+        outline = self._survey.outline(file)
+        expression = outline["names"].get(name, "") if name not in ("", "*") else ""
+        source = decode(expression) if expression else None
+        if source is not None and source.kind == IMPORTED:
+            specifier = decoded(source.module)
+            return [row for row in rows if row[0] == specifier and row[1] in (source.path, "")]
+        if name in outline["defs"] or not outline["stars"]:
+            return rows
+        stars = [row for row in rows if row[1] == "*" and self._exports(file, row, name, set())]
+        return stars or rows
+
+    def _exports(self, file: str, star: Sequence[Any], name: str, visited: set[str]) -> bool:
+        """Whether what a file hands on as a whole (`export * from`) has a name."""
+        for link in self._survey.links_of(file, [star]):
+            source = self._files.get(link.target.partition(":")[2], "")
+            if not source or source in visited:
+                continue
+            visited.add(source)
+            outline = self._survey.outline(source)
+            if name in outline["names"] or name in outline["defs"]:
+                return True
+            further = [row for row in self._survey.rows(source) if row[1] == "*"]
+            if any(self._exports(source, row, name, visited) for row in further):
+                return True
+        return False
 
     def _defined(self, file: str) -> set[str]:
         text = self._survey.read([file]).get(file, b"")
@@ -570,7 +682,7 @@ class Survey:
 
     index: ImportIndex
     facts: Mapping[str, dict[str, Any]]
-    """Path → facts of the Python files; read when somebody asks."""
+    """Path → facts of the source files; read when somebody asks."""
     unread: tuple[Problem, ...]
     """Files that could not be read, each with its place and reason."""
     content: Content
@@ -582,8 +694,13 @@ class Survey:
 
     @property
     def modules(self) -> Mapping[str, str]:
-        """Path → dotted name of every Python file."""
+        """Path → module of every source file: a dotted name in Python, else the path."""
         return self.index.modules
+
+    @property
+    def python_modules(self) -> Mapping[str, str]:
+        """Path → dotted name of every Python file."""
+        return {path: name for path, name in self.modules.items() if not is_file_module(path)}
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -597,9 +714,26 @@ class Survey:
 
     def target(self, path: str, row: Sequence[Any]) -> str:
         """The module that an import of a file leads to; empty for itself, or out of its package."""
-        return next(
-            (split_id(link.target)[1] for link in file_links(path, [row], self.known())), ""
-        )
+        return next((split_id(link.target)[1] for link in self.links_of(path, [row])), "")
+
+    def links_of(self, path: str, rows: Iterable[Sequence[Any]]) -> list[Link]:
+        """The imports of one file, of some of its rows, those out of the repository included."""
+        return self._import_links().of(path, rows)
+
+    def outline(self, path: str) -> Mapping[str, Any]:
+        """What a file, whose module is named by its path, defines and exports; of one that can't be
+        read nothing.
+        """
+        key = ("outline", path)
+        if key not in self._memory:
+            from kl_hooks.code.languages import own_scanners, scanner_of
+
+            scanner, content = scanner_of(path, own_scanners()), self.read([path]).get(path)
+            self._memory[key] = {"names": {}, "defs": {}, "stars": []}
+            if scanner is not None and content is not None:
+                self._memory[key] = scanner.scan(content, path, path)["outline"]
+        outline: Mapping[str, Any] = self._memory[key]
+        return outline
 
     def links_under(self, manifest: Manifest) -> tuple[Link, ...]:
         """`links`, and those that only a manifest makes: into its namespaces, and forbidden ones
@@ -652,7 +786,7 @@ class Survey:
         named, files = namespace_lookup(manifest.layers), paths_by_module(self.modules)
         outside = []
         for path in sorted(path for path, layer in layers.items() if layer is not None):
-            for link in file_links(path, self.rows(path), self.known()):
+            for link in self.links_of(path, self.rows(path)):
                 dotted = link.target.partition(":")[2]
                 if file_of(dotted, files) is None and named(dotted):
                     outside.append(link)
@@ -694,6 +828,8 @@ class Survey:
         """
         from kl_hooks.code.import_edits import NEEDED, NOTED, UNUSED, mention
 
+        if is_file_module(link.path):
+            return NEEDED  # Python's syntax alone is looked at
         if is_through(link.method):
             return NEEDED  # what it is needed for is decided in the files between
         source = self.source(link.path)
@@ -706,10 +842,13 @@ class Survey:
 
     def known(self) -> ModuleIndex:
         """The modules, asked by the names that imports use."""
-        if "known" not in self._memory:
-            self._memory["known"] = ModuleIndex(self.modules)
-        module_index: ModuleIndex = self._memory["known"]
-        return module_index
+        return self._import_links().modules
+
+    def _import_links(self) -> ImportLinks:
+        if "import links" not in self._memory:
+            self._memory["import links"] = ImportLinks(self.modules, self.index.settings)
+        import_links: ImportLinks = self._memory["import links"]
+        return import_links
 
     def _rows(self, link: Link) -> list[Sequence[Any]]:
         """The imports of a file (see `code.scanner.imports`) behind a link."""
@@ -725,7 +864,7 @@ class Survey:
         if key not in self._memory:
             rows_by_target: dict[str, list[Sequence[Any]]] = {}
             for row in rows:
-                for link_of_row in file_links(link.path, [row], self.known()):
+                for link_of_row in self.links_of(link.path, [row]):
                     rows_by_target.setdefault(link_of_row.target, []).append(row)
             self._memory[key] = rows_by_target
         behind: dict[str, list[Sequence[Any]]] = self._memory[key]
@@ -745,9 +884,11 @@ class Survey:
         return lines
 
     def source(self, path: str) -> Source | None:
-        """The parsed file; None where it can't be read or parsed. For files with violations: each
-        is remembered.
+        """The parsed file; None where it can't be read or parsed, and for other languages than
+        Python. For files with violations: each is remembered.
         """
+        if is_file_module(path):
+            return None
         from kl_hooks.code.import_edits import Source, parsed
 
         key = ("source", path)
@@ -770,16 +911,22 @@ class Survey:
         return {path: contents[path] for path in paths if path in contents}
 
 
-def survey_imports(ws: Workspace, content: Content) -> Survey:
+def survey_imports(ws: Workspace, content: Content, manifest: Manifest | None = None) -> Survey:
     """Read the imports of `content`. Database and cache only make it faster: their failure is a
     note, or nothing.
+
+    `manifest`: the rules that will be asked; `language` of it limits what is read. Raises
+    ManifestProblems where files of its layers are in a language whose scanner is not installed.
+    Without rules such files are omitted.
     """
     scanners, notes = scanners_of(ws), list[str]()
+    language = names_of_language(manifest.language) if manifest is not None else ()
+    entries = _readable(content.entries, scanners, language, manifest)
     # a look at a repository without .kl/ leaves nothing, nor does one whose texts can't be redacted
     stored = ws.initialized and not ws.missing_plugins
     store = ws.store if stored else None
     cache = ws.state.cache if stored else None
-    key = cache_key(ws.root, [scanner.version for scanner in scanners])
+    key = cache_key(ws.root, [*(scanner.version for scanner in scanners), *language])
 
     def read(entries: Sequence[FileEntry]) -> dict[str, Any]:
         from kl_hooks.code.file_facts import facts_of
@@ -799,20 +946,71 @@ def survey_imports(ws: Workspace, content: Content) -> Survey:
         )
         return {entry.path: cached.get(entry.path) or unavailable_facts() for entry in entries}
 
-    python = {entry.path: entry for entry in content.entries if entry.path.endswith(".py")}
+    sources = {entry.path: entry for entry in entries if is_source(entry.path)}
     index = load_index(cache, key) if cache else None
-    fresh = _changed_entries(index, content.entries) if index else None
+    fresh = _changed_entries(index, entries) if index else None
     facts = look(fresh) if fresh else {}
     anew = index is None or fresh is None or not _update_index(index, fresh, facts)
     if index is None or anew:
-        facts = read(list(python.values()))
-        index = build_index(content.entries, facts)
+        facts = read(list(sources.values()))
+        settings = [entry for entry in entries if is_file_module(entry.path)]
+        settings = [entry for entry in settings if entry.path not in sources]
+        stated = read_imports(settings, content.read, scanners) if settings else {}
+        index = build_index(entries, {**facts, **stated})
     # an ordinary check writes nothing: a few changed files are in the cache of imports already
     # (ADR-0008, ADR-0012)
     if cache and (anew or len(fresh or ()) > MAX_REREAD):
         save_index(cache, key, index)
     unread = sorted(_unread(path, error) for path, error in index.errors.items())
-    return Survey(index, _LazyFacts(facts, python, read), tuple(unread), content, tuple(notes))
+    return Survey(index, _LazyFacts(facts, sources, read), tuple(unread), content, tuple(notes))
+
+
+def _readable(
+    entries: Sequence[FileEntry],
+    scanners: Sequence[Scanner],
+    language: tuple[str, ...],
+    manifest: Manifest | None,
+) -> Sequence[FileEntry]:
+    """The entries that a scanner reads, of one language where the rules name one (`language`: the
+    ends of its files), and those that mark a project. Raises as `survey_imports`.
+    """
+    if language:
+        entries = [
+            entry
+            for entry in entries
+            if is_named(entry.path, language) or not is_named(entry.path, READ_NAMES)
+        ]
+    installed = {suffix for scanner in scanners for suffix in scanner.suffixes}
+    absent = tuple(name for name in READ_NAMES if name not in installed)
+    if not absent:
+        return entries
+    readable = [entry for entry in entries if not is_named(entry.path, absent)]
+    if manifest is not None and len(readable) < len(entries):
+        paths = [entry.path for entry in entries if is_named(entry.path, absent)]
+        _refuse_unreadable(manifest, [path for path in paths if is_source(path)])
+    return readable
+
+
+def _refuse_unreadable(manifest: Manifest, paths: Iterable[str]) -> None:
+    """Raise ManifestProblems where one of these files, which no scanner reads, is in a layer."""
+    layer_of = layer_lookup(manifest.layers)
+    files_by_layer: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        layer = layer_of(path)
+        if layer is not None:
+            files_by_layer.setdefault(layer.name, []).append(path)
+    problems = []
+    for layer in manifest.layers:
+        files = files_by_layer.get(layer.name, ())
+        if files:
+            message = (
+                f'{counted(len(files), "file")} of layer "{layer.name}" can\'t be judged, since no'
+                f" scanner reads {files[0]}."
+            )
+            hint = f"Install it: {EXTRA}; or check Python alone: language: python"
+            problems.append(Problem(manifest.path, layer.line, 1, message, hint))
+    if problems:
+        raise ManifestProblems(problems)
 
 
 def _unread(path: str, error: str) -> Problem:

@@ -666,7 +666,7 @@ def import_config(ws: Workspace, name: str | None = None) -> ImportedConfig:
         raise UsageProblem("there is no such file.", place=chosen)
     survey = survey_imports(ws, load_content(ws))
     if chosen.endswith(_TACH):
-        return read_tach(chosen, text, sorted(survey.modules))
+        return read_tach(chosen, text, sorted(survey.python_modules))
     imported = read_importlinter(chosen, text)
     if imported is None:
         raise UsageProblem(
@@ -680,7 +680,7 @@ def import_config(ws: Workspace, name: str | None = None) -> ImportedConfig:
 def _here(imported: ImportedConfig, survey: Survey) -> ImportedConfig:
     """Without the root packages that are not in this repository: we look at no others."""
     roots = {root for contract in imported.contracts for root in contract.root_packages}
-    removed = sorted(root for root in roots if not package_folders(root, survey.modules))
+    removed = sorted(root for root in roots if not package_folders(root, survey.python_modules))
     contracts = tuple(
         contract_here._replace(
             root_packages=tuple(
@@ -699,7 +699,7 @@ def _layered(ws: Workspace, survey: Survey, imported: ImportedConfig) -> Importe
     """
     comments = dict(imported.comments)
     for contract in [candidate for candidate in imported.contracts if candidate.type == "layers"]:
-        with_layers_instead, reason = with_layers(imported, contract, survey.modules)
+        with_layers_instead, reason = with_layers(imported, contract, survey.python_modules)
         if with_layers_instead is not None and imported.layers:
             reason = "there are layers already"
         elif with_layers_instead is not None and not _same(
@@ -721,7 +721,7 @@ def _same(ws: Workspace, survey: Survey, contract: Contract, layered: ImportedCo
     ours = violations(layered.manifest(MANIFEST), survey.links, survey.modules)
     alone = ImportedConfig(layered.origin, contracts=(contract,)).manifest(MANIFEST)
     try:
-        theirs = check_contracts(ws.state.cache, survey.content, survey.modules, alone)
+        theirs = check_contracts(ws.state.cache, survey.content, survey.python_modules, alone)
     except (ManifestProblems, EnvironmentProblem):
         return False
     return bool(ours) == bool(theirs.breaches) and not theirs.problems

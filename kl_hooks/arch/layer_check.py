@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.arch.import_survey import Survey
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, edges, layer_lookup, places_between
+from kl_hooks.code.languages import names_of_language
 from kl_hooks.code.modules import plain_name
 from kl_hooks.graph.algorithms import components
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Allowance, Layer, Manifest, Violation
@@ -267,10 +268,6 @@ def _chain_violation(
     )
 
 
-_PYTHON: Final = ("python", "py")
-"""Values of `language` that name what is checked."""
-
-
 def violations(
     manifest: Manifest,
     links: Iterable[Link],
@@ -377,13 +374,10 @@ def manifest_warnings(
     exceptions that no import needs.
     """
     problems = []
-    if manifest.language and manifest.language.lower() not in _PYTHON:
-        message = f'language "{manifest.language}" is not supported: only Python files are checked.'
-        problems.append(
-            Problem(
-                manifest.path, manifest.language_line, 1, message, "Remove it, or write Python."
-            )
-        )
+    if manifest.language and not names_of_language(manifest.language):
+        message = f'language "{manifest.language}" is not supported: files of all languages that kl reads are checked.'
+        hint = "Remove it, or write Python or TypeScript."
+        problems.append(Problem(manifest.path, manifest.language_line, 1, message, hint))
     problems += cycle_warnings(manifest)
     crossing = [edge for edge in edges(manifest, links, modules) if not edge.allowed]
     for exception in manifest.exceptions:

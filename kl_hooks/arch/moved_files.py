@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 
 from kl_hooks.arch.content import STAGED, WORKTREE, Content, Rules
 from kl_hooks.arch.layers import covers, layer_lookup, unmatched_paths
+from kl_hooks.code.languages import READ_NAMES, is_file_module, is_source
 from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import KlError
 from kl_hooks.git.files import UNREADABLE_BLOB, files_at
@@ -35,7 +36,7 @@ _MOVED_HINT: Final = "Name their new folder in the paths of a layer, or review t
 
 
 class EarlierContent(NamedTuple):
-    """The Python files of an earlier content, and where those that it lost are now."""
+    """The source files of an earlier content, and where those that it lost are now."""
 
     since: str
     """For messages: `since HEAD`, `in 1a2b3c4d5e6f`."""
@@ -87,8 +88,12 @@ class EarlierContents:
 
 
 def _earlier(content: Content, revision: str, since: str) -> EarlierContent:
-    files = {entry.path: entry.blob for entry in files_at(content.repo, revision, (".py",))}
-    now = {entry.path: entry.blob for entry in content.entries if entry.path.endswith(".py")}
+    files = {
+        entry.path: entry.blob
+        for entry in files_at(content.repo, revision, READ_NAMES)
+        if is_source(entry.path)
+    }
+    now = {entry.path: entry.blob for entry in content.entries if is_source(entry.path)}
     # the working tree is compared by its index: git would run filters to read files on disk
     after = "" if content.source in (STAGED, WORKTREE) else content.source
     from kl_hooks.git.renames import renamed_files
@@ -318,6 +323,9 @@ class MovedModules:
             if new not in self._modules:
                 continue
             after = plain_name(self._modules[new])
+            if is_file_module(new):
+                names[old] = after
+                continue
             # the folder that the names start from; where that differs, `src` is the usual one
             root = _dotted_path(new).removesuffix(after)
             before = _dotted_path(old)

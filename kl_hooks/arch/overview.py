@@ -16,7 +16,8 @@ from kl_hooks.arch.layer_check import Verdict, is_excepted, is_expired, judge
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, covers, edges, layer_lookup
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.arch.report import unassigned_count
-from kl_hooks.code.modules import RULES, explain, imported_names, plain_name
+from kl_hooks.code.languages import EXTRA, is_file_module, is_source
+from kl_hooks.code.modules import PATH_RULE, RULES, Mapped, explain, imported_names, plain_name
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import MANIFEST, Layer, Manifest, Violation
 from kl_hooks.model.symbol import Link
@@ -93,7 +94,7 @@ class CheckedWorktree(NamedTuple):
         layer = next((one for one in self.manifest.layers if one.name == what), None)
         named = [path for path, module in modules.items() if what in (module, plain_name(module))]
         inits = [f"{path.rstrip('/')}/__init__.py" for path in paths if path]
-        files = [path for path in (*paths, *inits) if path in modules] or (
+        files = [path for path in dict.fromkeys((*paths, *inits)) if path in modules] or (
             [] if layer else sorted(named)
         )
         if files:
@@ -109,7 +110,9 @@ class CheckedWorktree(NamedTuple):
             path.rstrip("/") and not path.endswith(".py") and (top / path).is_file()
             for path in paths
         ):
-            hint = "Files that kl reads are called *.py."
+            hint = "Files that kl reads are called *.py, *.ts, *.js and the like."
+            if any(is_source(path) for path in paths):
+                hint = f"No scanner reads it. Install it: {EXTRA}"
             raise UsageProblem(
                 f'"{what}" is there, but not judged.', place="kl arch explain", hint=hint
             )
@@ -124,7 +127,7 @@ class CheckedWorktree(NamedTuple):
         if near:
             hint = f'Did you mean "{near[0]}"?'
         else:
-            hint = "Give a Python file, a module or a layer. See: kl arch show"
+            hint = "Give a source file, a module or a layer. See: kl arch show"
         raise UsageProblem(
             f'no such file, module or layer: "{what}".', place="kl arch explain", hint=hint
         )
@@ -138,7 +141,7 @@ def check_worktree(ws: Workspace) -> tuple[CheckedWorktree | None, tuple[str, ..
     if content.manifest is None:
         return None, ()
     manifest = load_manifest(ws.state.cache, MANIFEST, content.manifest)
-    survey = survey_imports(ws, content)
+    survey = survey_imports(ws, content, manifest)
     verdict = judge(manifest, survey, utc_day(ws), WORKTREE)
     if content.baseline is not None:
         verdict, _ = apply_baseline(verdict, content.baseline, survey.modules)
@@ -378,9 +381,7 @@ def _closing(overview: Overview) -> str:
 
 def _file(checked: CheckedWorktree, path: str) -> dict[str, Any]:
     survey = checked.survey
-    every = [entry.path for entry in survey.content.entries]
-    mapped = explain(every, imported_names(survey.facts.values()), path)
-    assert mapped is not None, "what has a module is named by these rules"
+    mapped = _mapped(survey, path)
     layer = layer_lookup(checked.manifest.layers)(path)
     covering = sorted(
         (
@@ -412,6 +413,16 @@ def _file(checked: CheckedWorktree, path: str) -> dict[str, Any]:
         "imports": [row for edge, row in across if edge.link.path == path],
         "imported_by": [row for edge, row in across if edge.imported == plain_name(mapped.module)],
     }
+
+
+def _mapped(survey: Survey, path: str) -> Mapped:
+    """How the module of a file got its name."""
+    if is_file_module(path):
+        return Mapped(path, "", PATH_RULE)
+    every = [entry.path for entry in survey.content.entries]
+    mapped = explain(every, imported_names(survey.facts.values()), path)
+    assert mapped is not None, "what has a module is named by these rules"
+    return mapped
 
 
 def _across(checked: CheckedWorktree) -> Iterator[tuple[Edge, dict[str, Any]]]:

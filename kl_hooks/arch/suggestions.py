@@ -21,6 +21,7 @@ from kl_hooks.arch.layers import (
     layer_lookup,
 )
 from kl_hooks.code.import_edits import any_of, binds, parsed
+from kl_hooks.code.languages import is_file_module
 from kl_hooks.code.modules import plain_name
 from kl_hooks.code.scanner.parser import encoding_of, lines_of
 from kl_hooks.model.manifest import Manifest
@@ -491,7 +492,8 @@ class Suggestions:
     def out(self, edge: Edge, sight: Survey | None = None) -> str:
         """One sentence without a full stop: what to do instead of this import."""
         if edge.link.method == TYPE_CHECKING_METHOD:
-            need = f"describe what {edge.source.name} needs as a Protocol of its own"
+            form = "an interface" if is_file_module(edge.link.path) else "a Protocol"
+            need = f"describe what {edge.source.name} needs as {form} of its own"
             return (
                 f"only a type checker needs this import: {need}, or set type_checking_imports:"
                 " ignore"
@@ -513,8 +515,8 @@ class Suggestions:
         return self._bridge(edge) or self._pass_in(edge, sight) or self._move(edge)
 
     def _pass_in(self, edge: Edge, sight: Survey | None) -> str:
-        if sight is None:
-            return ""
+        if sight is None or is_file_module(edge.link.path):
+            return ""  # Python's functions alone are looked at
 
         return _argument_suggestion(edge, lambda: self._files[edge.source.name], sight.read)
 

@@ -229,6 +229,38 @@ _FILE_MODULES: Final = tuple(
 )
 
 
+READ_NAMES: Final = tuple(
+    dict.fromkeys(suffix for language in SCANNED for suffix in language.suffixes)
+)
+"""The ends, or the whole names, of all files that scanners of ours read, configuration included."""
+_SOURCE_ENDS: Final = tuple(suffix for suffix in READ_NAMES if suffix.startswith("."))
+
+
+def is_source(path: str) -> bool:
+    """Whether a scanner of ours finds imports in files of this name, where its packages are
+    installed. Configuration is no source.
+    """
+    return path.endswith(_SOURCE_ENDS)
+
+
+def names_of_language(name: str) -> tuple[str, ...]:
+    """The ends and names of the files of a language (`TypeScript`, `ts`), and of those that it
+    shares modules with (`JavaScript`); none for a language without a scanner of ours.
+    """
+    wanted = name.lower()
+    systems = {
+        language.modules
+        for language in SCANNED
+        if wanted == language.name.lower() or f".{wanted}" in language.suffixes
+    }
+    return tuple(
+        suffix
+        for language in SCANNED
+        if language.modules in systems
+        for suffix in language.suffixes
+    )
+
+
 def is_file_module(path: str) -> bool:
     """Whether a file's module is named by its path."""
     return is_named(path, _FILE_MODULES)
@@ -254,7 +286,7 @@ def read_imports(
     entries: Sequence[FileEntry], read: Read, scanners: Sequence[Scanner]
 ) -> dict[str, dict[str, Any]]:
     """Path → `error` and `imports` of the facts (see `code.scan`) of every entry that a scanner
-    knows.
+    knows; of configuration `settings`, if it states any.
 
     What can't be read is omitted.
     """
@@ -271,6 +303,9 @@ def read_imports(
                 whole = scanner.scan(content, entry.path, "_")
             hide_literals(whole["imports"], literals_of(scanner))
             imports_of[entry.path] = {"error": whole["error"], "imports": whole["imports"]}
+            stated = whole.get("outline", {}).get("settings")
+            if stated:
+                imports_of[entry.path]["settings"] = stated
     return imports_of
 
 

@@ -25,7 +25,15 @@ from zlib import crc32
 from kl_hooks.code import file_facts, name_index
 from kl_hooks.code.file_facts import Outlines, facts_under
 from kl_hooks.code.languages import is_file_module, module_system
-from kl_hooks.code.module_systems import PATH_LEVEL, WHOLE, ModuleSystem, decoded, encoded
+from kl_hooks.code.module_systems import (
+    PACKAGE_FILES,
+    PATH_LEVEL,
+    WHOLE,
+    ModuleSystem,
+    decoded,
+    encoded,
+    path_links,
+)
 from kl_hooks.code.modules import ModuleIndex, absolute, file_links, plain_name
 from kl_hooks.code.scanner.expressions import (
     DEFINED,
@@ -100,8 +108,6 @@ _SETTINGS: Final = "settings:"
 """Instead of a name of a configuration file: what it states."""
 _PACKAGE: Final = "package:"
 """Before the name of a package: which configuration files name one so."""
-PACKAGE_FILES: Final = ("package.json", "Cargo.toml")
-"""The configuration files that name packages."""
 DEFAULT: Final = "default"
 """What `export default` exports."""
 ALL: Final = "__all__"
@@ -878,26 +884,6 @@ def _depending_links(path: str, imported: Iterable[Link], modules: ModuleIndex) 
         )
 
 
-def _path_links(
-    path: str, rows: Iterable[Sequence[Any]], system: ModuleSystem, resolver: Resolver
-) -> list[Link]:
-    """The import Links of a file whose module is named by its path, as `modules.file_links`."""
-    module = resolver.module_of(path)
-    links_by_place: dict[tuple[str, int, str], Link] = {}
-    for specifier, _, _, line, manner, _ in rows:
-        target = system.find(specifier, path, resolver)
-        if target is None:
-            name = system.outside(specifier, path)
-        else:
-            name = resolver.module_of(target.path)
-        if name != module:
-            link = Link(
-                f"namespace:{module}", "imports", f"namespace:{name}", path, line, manner, 100
-            )
-            links_by_place.setdefault((name, line, manner), link)
-    return sorted(links_by_place.values(), key=lambda link: (link.line, link.target, link.method))
-
-
 def test_links(tests: Sequence[Sequence[Any]]) -> Iterator[Row]:
     """test → the function that pytest calls for it; `tests`: see `code.tests_found`."""
     for row in tests:
@@ -1071,7 +1057,7 @@ class Linker:
         if system is None:
             imported = file_links(path, facts["imports"], self._resolver)
         else:
-            imported = _path_links(path, facts["imports"], system, self._resolver)
+            imported = path_links(path, facts["imports"], system, self._resolver)
         for link in imported:
             yield link.source, link.relation, link.target, link.line, link.method, link.confidence
         yield from _depending_links(path, imported, self._targets)

@@ -9,9 +9,11 @@ links again exactly the files whose answers it may change (ADR-0026).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote, unquote
+
+from kl_hooks.model.symbol import Link
 
 T = TypeVar("T")
 
@@ -19,6 +21,8 @@ PATH_LEVEL: Final = -1
 """The level in an import row of these languages: what is imported is no dotted name, and decides
 none.
 """
+PACKAGE_FILES: Final = ("package.json", "Cargo.toml")
+"""The configuration files that name packages."""
 WHOLE: Final = "*="
 """Instead of an imported name: what the module exports as a whole (`require`, `export =`)."""
 
@@ -64,6 +68,58 @@ class ModuleSystem(Protocol):
 
     def outside(self, specifier: str, importer: str) -> str:
         """Return the name of a module that the repository does not have."""
+
+
+class ListedFiles:
+    """A `FileView` of a list of files: nobody asks later what an answer depended on."""
+
+    def __init__(
+        self, sources: Iterable[str], settings_by_path: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        """`settings_by_path`: what the configuration files state, by their paths."""
+        self._settings = settings_by_path
+        self._paths = {*sources, *settings_by_path}
+        self._packages: dict[str, list[str]] = {}
+        for path in sorted(settings_by_path):
+            if path.rpartition("/")[2] in PACKAGE_FILES:
+                name = settings_by_path[path].get("name", "")
+                self._packages.setdefault(name, []).append(path)
+        self._answers: dict[tuple[str, ...], Any] = {}
+
+    def is_file(self, path: str) -> bool:
+        """See `FileView`."""
+        return path in self._paths
+
+    def settings(self, path: str) -> Mapping[str, str]:
+        """See `FileView`."""
+        return self._settings.get(path, {})
+
+    def packages(self, name: str) -> Sequence[str]:
+        """See `FileView`."""
+        return self._packages.get(name, ())
+
+    def once(self, question: tuple[str, ...], work_out: Callable[[], T]) -> T:
+        """See `FileView`."""
+        if question not in self._answers:
+            self._answers[question] = work_out()
+        answer: T = self._answers[question]
+        return answer
+
+
+def path_links(
+    path: str, rows: Iterable[Sequence[Any]], system: ModuleSystem, view: FileView
+) -> list[Link]:
+    """The import Links of a file whose module is named by its path, as `modules.file_links`."""
+    links_by_place: dict[tuple[str, int, str], Link] = {}
+    for specifier, _, _, line, manner, _ in rows:
+        target = system.find(specifier, path, view)
+        name = target.path if target is not None else system.outside(specifier, path)
+        if name != path:
+            link = Link(
+                f"namespace:{path}", "imports", f"namespace:{name}", path, line, manner, 100
+            )
+            links_by_place.setdefault((name, line, manner), link)
+    return sorted(links_by_place.values(), key=lambda link: (link.line, link.target, link.method))
 
 
 def encoded(specifier: str) -> str:

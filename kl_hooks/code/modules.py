@@ -59,6 +59,8 @@ class Mapped(NamedTuple):
     """
 
 
+PATH_RULE: Final = "path"
+"""The rule by which languages other than Python name modules."""
 RULES: Final = {
     "package": (
         "it is in a package: the name starts with the outermost folder that has an __init__.py"
@@ -67,6 +69,7 @@ RULES: Final = {
     "imported": "an import asks for it by this longer name (a namespace package, PEP 420)",
     "python's own": "the shorter name is one of Python's own, so the folders above are part of it",
     "script": "it is in no package: named by its path from its project, as a script or test",
+    PATH_RULE: "modules of its language are named by their paths",
     "script imported": "it is in no package, and an import asks for it by this name",
 }
 """Rule → its description for people."""
@@ -152,8 +155,12 @@ def imported_names(facts: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def plain_name(module: str) -> str:
-    """The name as an import spells it: without what qualifies it by path."""
-    return module.partition("@")[0]
+    """The name as an import spells it: without what qualifies it by path. A module that is named by
+    its path keeps it, whatever signs are in it.
+    """
+    name, sign, path = module.partition("@")
+    is_path = "/" in name or (not name and "/" in path and not path.endswith(".py"))
+    return module if sign and is_path else name
 
 
 def _folder(path: str) -> str:

@@ -88,7 +88,7 @@ class CheckRequest(NamedTuple):
     ] = False
     lists: Annotated[
         bool,
-        Parameter("List the Python files that belong to no layer.", name="list_unassigned"),
+        Parameter("List the files that belong to no layer.", name="list_unassigned"),
     ] = False
     is_quiet: Annotated[
         bool, Parameter("Print nothing when clean.", name="quiet", short="-q", is_personal=True)

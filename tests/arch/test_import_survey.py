@@ -188,6 +188,8 @@ BROKEN = [
     lambda r: r.errors.update({"other.py": ""}),
     lambda r: r.blobs.update({"a": 1}),
     lambda r: r.asks.update({"a.py": [[]]}),
+    lambda r: r.settings.update({"tsconfig.json": {}}),
+    lambda r: r.settings.update({"a.py": {"paths": 1}}),
 ]
 
 
@@ -202,14 +204,16 @@ def test_what_is_not_whole_is_made_anew(ws: Workspace, number: int) -> None:
     assert seen(ws) == before
 
 
-@pytest.mark.parametrize("odd", [[], [1, 2, 3], {"a": 1}, "text", [{}, {}, {}, {}, {}, 1]])
+@pytest.mark.parametrize(
+    "odd", [[], [1, 2, 3], {"a": 1}, "text", [{}, {}, {}, {}, {}, {}, 1], [{}] * 6]
+)
 def test_what_is_odd_is_as_good_as_nothing(
     ws: Workspace, odd: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
     before = seen(ws)
     key = import_survey.cache_key(ws.root, [s.version for s in scanners_of(ws)])
-    write_entry(ws.state.cache, "survey-1", key, odd)
+    write_entry(ws.state.cache, import_survey._INDEX_KIND, key, odd)
     assert seen(ws) == before
     assert asdict(anew(ws))["modules"] == before[0]
 
