@@ -47,9 +47,11 @@ def _print_files(installation: operations.Installation) -> None:
                 echo_line(line)
         return
     echo_lines(f"{edit.action:<10} {edit.path}" for edit in installation.files)
+    ignored = (edit.path for edit in installation.files if edit.is_ignored)
+    echo_lines(f"{'ignored':<10} {path}, in this clone" for path in ignored)
     if installation.has_prompts is not None:
-        bring = "a brief" if installation.has_prompts else "nothing"
-        echo_line(f"{'prompts':<10} bring {bring}")
+        context = "a brief" if installation.has_prompts else "no context (a brief with --prompts)"
+        echo_line(f"{'prompts':<10} get {context}")
 
 
 @operation_command(operations.STATUS, group=agents)

@@ -78,6 +78,8 @@ class FileEdit(NamedTuple):
     """Why something in it was left as it is."""
     diff: tuple[str, ...]
     """Unified, without line ends."""
+    is_ignored: bool | None = None
+    """Whether git ignores it in this clone; False: git tracks it. None: it may be committed."""
 
 
 class Installation(NamedTuple):
@@ -94,7 +96,12 @@ class Installation(NamedTuple):
     @property
     def notes(self) -> tuple[str, ...]:
         """Why something was left as it is, of what may be shown."""
-        return tuple(f"{edit.path}: {edit.remark}." for edit in self.files if edit.remark)
+        remarks = [f"{edit.path}: {edit.remark}." for edit in self.files if edit.remark]
+        tracked = [edit.path for edit in self.files if edit.is_ignored is False]
+        return (*remarks, *(f"{path}: {_TRACKED} hint: git rm --cached {path}" for path in tracked))
+
+
+_TRACKED: Final = "git tracks it, and it names an interpreter of this machine."
 
 
 def _repository(ws: Workspace) -> Repository:
@@ -107,26 +114,41 @@ def _repository(ws: Workspace) -> Repository:
 
 def _install(ws: Workspace, request: InstallRequest, _access: Access) -> Installation:
     from kl_hooks.agents.setup import install_agent
+    from kl_hooks.git.exclude import exclude
 
     if request.has_prompts and request.asks:
         raise UsageProblem("--prompts and --asks exclude each other.")
+    agent, repo = AGENTS[request.agent], _repository(ws)
     changes = install_agent(
         ws,
-        _repository(ws),
-        AGENTS[request.agent],
+        repo,
+        agent,
         shared=request.is_shared,
         block=request.has_block,
         dry=request.is_dry_run,
         asks=not request.has_prompts,
     )
     installation = _installation(request.agent, changes, is_dry_run=request.is_dry_run)
-    return installation._replace(has_prompts=request.has_prompts)
+    installation = installation._replace(has_prompts=request.has_prompts)
+    names_machine = bool(agent.shared_file) and not request.is_shared
+    if request.is_dry_run or not names_machine:
+        return installation
+    is_ignored = exclude(repo, agent.hooks_file)
+    files = (
+        edit._replace(is_ignored=is_ignored) if edit.path == agent.hooks_file else edit
+        for edit in installation.files
+    )
+    return installation._replace(files=tuple(files))
 
 
 def _uninstall(ws: Workspace, request: UninstallRequest, _access: Access) -> Installation:
     from kl_hooks.agents.setup import uninstall_agent
+    from kl_hooks.git.exclude import end_exclusion
 
-    changes = uninstall_agent(ws, _repository(ws), AGENTS[request.agent], dry=request.is_dry_run)
+    agent, repo = AGENTS[request.agent], _repository(ws)
+    changes = uninstall_agent(ws, repo, agent, dry=request.is_dry_run)
+    if not request.is_dry_run:
+        end_exclusion(repo, agent.hooks_file)
     return _installation(request.agent, changes, is_dry_run=request.is_dry_run)
 
 
@@ -158,7 +180,12 @@ def _installation_to_dict(installation: Installation) -> dict[str, Any]:
         "agent": installation.agent,
         "dry_run": installation.is_dry_run,
         "files": [
-            {"path": edit.path, "action": edit.action.value, "reason": edit.remark}
+            {
+                "path": edit.path,
+                "action": edit.action.value,
+                "reason": edit.remark,
+                "ignored": edit.is_ignored,
+            }
             for edit in installation.files
         ],
     }
@@ -175,11 +202,13 @@ INSTALL: Final = Operation(
     What is in these files already stays. A page of instructions that exists gets a managed block of
     a few lines; a block that was edited is never overwritten. Ends with 1 where something was left
     as it is; the reason is shown.
+
+    A file that names an interpreter of this machine is ignored by git, by .git/info/exclude.
     """,
     InstallRequest,
     _install,
     _installation_to_dict,
-    "kl.agents.install/1",
+    "kl.agents.install/2",
     "kl agents install claude --dry-run",
     is_tool=False,
     writes=True,
@@ -191,7 +220,7 @@ UNINSTALL: Final = Operation(
     UninstallRequest,
     _uninstall,
     _installation_to_dict,
-    "kl.agents.uninstall/1",
+    "kl.agents.uninstall/2",
     "kl agents uninstall claude",
     is_tool=False,
     writes=True,
@@ -216,7 +245,7 @@ class AgentStatus(NamedTuple):
     agent: str
     is_enabled: bool
     asks: bool
-    """Prompts bring nothing: it asks by itself."""
+    """Prompts get no context: it asks by itself."""
     files: tuple[RegisteredFile, ...]
 
 

@@ -106,6 +106,37 @@ def test_a_dry_run_shows_a_diff_and_changes_nothing(repo: Checkout) -> None:
     assert not (repo.state / "agents").exists()
 
 
+def test_the_file_that_names_an_interpreter_is_ignored_in_this_clone(repo: Checkout) -> None:
+    rules = repo.root / ".git/info/exclude"
+    rules.parent.mkdir(exist_ok=True)
+    rules.write_text("*.swp")
+    done = repo.kl("agents", "install", "claude")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ignored    .claude/settings.local.json, in this clone" in done.stdout
+    assert ".claude" not in repo.git("status", "--porcelain")
+    repo.kl("agents", "install", "claude")
+    assert rules.read_text().count(".claude/settings.local.json") == 1
+    repo.kl("agents", "uninstall", "claude")
+    assert rules.read_text() == "*.swp\n"
+    for args in (("install", "claude", "--dry-run"), ("install", "claude", "--shared")):
+        assert "ignored" not in repo.kl("agents", *args).stdout
+    assert rules.read_text() == "*.swp\n"
+
+
+def test_a_rule_of_the_team_for_that_file_is_enough_and_a_tracked_file_is_noted(
+    repo: Checkout,
+) -> None:
+    repo.write(".gitignore", "*.local.json\n")
+    repo.kl("agents", "install", "claude")
+    rules = repo.root / ".git/info/exclude"
+    assert not rules.exists() or "settings.local" not in rules.read_text()
+    repo.git("add", "-f", ".claude/settings.local.json")
+    done = repo.kl("agents", "install", "claude")
+    assert "git tracks it, and it names an interpreter of this machine." in done.stderr
+    assert "ignored" not in done.stdout and done.returncode == 0
+    assert not rules.exists() or "settings.local" not in rules.read_text()
+
+
 def test_shared_settings_of_claude_are_the_tracked_file(repo: Checkout) -> None:
     assert repo.kl("agents", "install", "claude", "--shared").returncode == 0
     text = (repo.root / ".claude/settings.json").read_text()

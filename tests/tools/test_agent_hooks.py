@@ -196,14 +196,14 @@ def test_a_prompt_brings_something_only_where_that_was_asked_for(
     installed = shop.kl("agents", "install", "claude", *options)
     assert (installed.returncode, installed.stdout.splitlines()[-1]) == (
         0,
-        "prompts    bring nothing",
+        "prompts    get no context (a brief with --prompts)",
     )
     asked = {"session_id": "s9", "prompt": f"make total in {ORDER} faster"}
     assert notify(shop, "UserPromptSubmit", **asked) is None
     assert "claude   enabled\n" in shop.kl("agents", "status").stdout
     assert edit(shop, "def total() -> int:\n    return 1\n", CROSSING) is not None
     switched = shop.kl("agents", "install", "claude", "--prompts").stdout.splitlines()
-    assert switched[-1] == "prompts    bring a brief", "the files need no change"
+    assert switched[-1] == "prompts    get a brief", "the files need no change"
     assert {line.split()[0] for line in switched[:-1]} == {"unchanged"}
     again = shop.kl("agents", "install", "claude", "--prompts", "--format", "json").stdout
     assert json.loads(again)["prompts"] is True

@@ -1,0 +1,54 @@
+"""Files that git ignores in this clone alone, by `info/exclude` (gitignore(5)).
+
+What others wrote there stays, byte for byte.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kl_hooks.git.repository import ignored_by, tracked_among
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kl_hooks.git.repository import Repository
+
+
+def exclude(repo: Repository, path: str) -> bool:
+    """Make git ignore a file, given from the top folder; False where git has it, so that no rule
+    hides it. Raises OSError.
+    """
+    if tracked_among(repo, {path}):
+        return False
+    if not ignored_by(repo, path):
+        rules_file = _rules_file(repo)
+        rules = _read(rules_file)
+        end = b"" if not rules or rules.endswith(b"\n") else b"\n"
+        rules_file.parent.mkdir(exist_ok=True)
+        with rules_file.open("ab") as appended:
+            appended.write(end + _rule(path))
+    return True
+
+
+def end_exclusion(repo: Repository, path: str) -> None:
+    """Remove what `exclude` wrote. Raises OSError."""
+    rules_file = _rules_file(repo)
+    rules = _read(rules_file)
+    if _rule(path) in rules:
+        rules_file.write_bytes(rules.replace(_rule(path), b""))
+
+
+def _rules_file(repo: Repository) -> Path:
+    return repo.common_dir / "info" / "exclude"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _rule(path: str) -> bytes:
+    return f"# by kl: it names an interpreter of this machine\n/{path}\n".encode()
