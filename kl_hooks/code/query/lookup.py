@@ -497,11 +497,20 @@ def _unknown_name(graph: Graph, text: str) -> Unknown:
             "SELECT DISTINCT name FROM symbol_rows WHERE name >= '' ORDER BY name"
         )
     ]
-    near = get_close_matches(last, names, 3, 0.7)
-    meant = [
-        _likeliest(select_symbols(graph.db, "name = ? AND id NOT LIKE 'test:%'", (name,)))
-        for name in near
+    near = [
+        select_symbols(graph.db, "name = ? AND id NOT LIKE 'test:%'", (name,))
+        for name in get_close_matches(last, names, 3, 0.7)
     ]
+    owner = dotted_name(text).rpartition(".")[0].rpartition(".")[2].lower()
+    owned = [
+        [
+            symbol
+            for symbol in symbols
+            if _ends(_plain(symbol.id, True).rpartition(".")[0], owner, ".")
+        ]
+        for symbols in near
+    ]
+    meant = [_likeliest(symbols) for symbols in (owned if owner and any(owned) else near)]
     if any(meant):
         hint = f"Did you mean {' or '.join(filter(None, meant))}?"
     else:

@@ -74,6 +74,20 @@ def test_what_may_have_been_meant_is_reported(shop: Graph) -> None:
         resolve_text(shop, "zzzzzz")
 
 
+def test_a_near_name_is_proposed_of_the_owner_that_was_named(graph_of: Ask) -> None:
+    graph = graph_of(
+        {
+            "shop/cart.py": "class Cart:\n    def total(self): pass\n",
+            "a.py": "class B:\n    def total(self): pass\n",
+        }
+    )
+    for text in ("Cart.totl", "shop.cart.Cart.totl", "method:shop.cart.Cart.totl", "cart.totl"):
+        with pytest.raises(Unknown, match=r"Did you mean method:shop\.cart\.Cart\.total\?"):
+            resolve_text(graph, text)
+    with pytest.raises(Unknown, match=r"Did you mean method:a\.B\.total\?"):
+        resolve_text(graph, "totl")
+
+
 def test_files_of_one_module_name_are_addressed_by_path_and_by_name(graph_of: Ask) -> None:
     graph = graph_of(
         {"a/src/helpers.py": "def one(): pass\n", "b/src/helpers.py": "def two(): pass\n"}
