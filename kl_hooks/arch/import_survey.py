@@ -703,6 +703,26 @@ class Survey:
         return {path: name for path, name in self.modules.items() if not is_file_module(path)}
 
     @property
+    def projects(self) -> Mapping[str, str]:
+        """Folder → name, of the folders that have the configuration of a package; in no such folder
+        that of a compiler makes one.
+        """
+        from kl_hooks.arch.packages import project_of
+        from kl_hooks.code.module_systems import PACKAGE_FILES
+
+        folders: dict[str, str] = {}
+        others = []
+        for path, settings in sorted(self.index.settings.items()):
+            if path.rpartition("/")[2] in PACKAGE_FILES:
+                folders[path.rpartition("/")[0]] = settings.get("name", "")
+            else:
+                others.append(path)
+        for path in sorted(others, key=lambda path: path.count("/")):
+            if project_of(path, folders) is None:
+                folders[path.rpartition("/")[0]] = ""
+        return folders
+
+    @property
     def links(self) -> tuple[Link, ...]:
         """The imports of modules of the repository, by path and line."""
         return tuple(link for path in sorted(self.index.links) for link in self.index.of(path))

@@ -6,7 +6,7 @@ Pure.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kl_hooks.code.modules import plain_name
@@ -50,14 +50,19 @@ def is_product(path: str) -> bool:
     return not is_test and path.split("/")[0] not in _NON_PRODUCT_NAMES
 
 
-def product_packages(modules: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return top-level package → its files, for the product only; single modules where there is no
-    package.
+def product_packages(
+    modules: Mapping[str, str], projects: Mapping[str, str] | None = None
+) -> dict[str, list[str]]:
+    """Return package → its files, for the product only; of Python the top-level packages, or single
+    modules where there is no package.
 
-    `modules`: path → dotted name.
+    `modules`: path → module, a dotted name in Python, else the path. `projects`: folder → name, of
+    the folders that are a package in a language whose modules are named by their paths.
     """
     files_by_package: dict[str, list[str]] = defaultdict(list)
     for path, dotted in sorted(modules.items()):
+        if path == dotted:
+            continue
         top = plain_name(dotted).partition(".")[0]
         aside = (
             top in _NON_PRODUCT_NAMES
@@ -72,10 +77,46 @@ def product_packages(modules: Mapping[str, str]) -> dict[str, list[str]]:
         for top, files in files_by_package.items()
         if len(files) > 1 or files[0].endswith("/__init__.py")
     }
-    return real or dict(files_by_package)
+    if not projects and not real:
+        projects = {"": ""}
+    packages = real or dict(files_by_package)
+    return packages | _file_packages(modules, real, projects or {})
 
 
-def _folder(files: list[str]) -> str:
+def _file_packages(
+    modules: Mapping[str, str], python: Mapping[str, list[str]], projects: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """Package → its files, of the modules that are named by their paths. What lies in a Python
+    package, or in no project, is in none.
+    """
+    taken = tuple(filter(None, map(shared_folder, python.values())))
+    files_by_folder: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(path for path, module in modules.items() if path == module):
+        project = project_of(path, projects)
+        if project is None or path.startswith(taken) or safe_text(path) != path:
+            continue
+        folders = [path.split("/")[0], *path.removeprefix(f"{project}/").split("/")][:2]
+        if not any(folder in _NON_PRODUCT_NAMES or folder[:1] == "." for folder in folders):
+            files_by_folder[project].append(path)
+    packages: dict[str, list[str]] = {}
+    for folder, files in files_by_folder.items():
+        last = projects[folder] or folder
+        name = last.rpartition("/")[2] or "app"
+        packages[name if name not in packages.keys() | python else folder or "app"] = files
+    return packages
+
+
+def project_of(path: str, projects: Iterable[str]) -> str | None:
+    """The innermost of these folders that a file is in; None for none."""
+    folder = path.rpartition("/")[0]
+    while folder not in projects:
+        if not folder:
+            return None
+        folder = folder.rpartition("/")[0]
+    return folder
+
+
+def shared_folder(files: list[str]) -> str:
     """The deepest folder (with its `/`) that holds all files; empty for the top of the
     repository.
     """

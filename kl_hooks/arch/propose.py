@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, edges
-from kl_hooks.arch.packages import _folder, product_packages
+from kl_hooks.arch.packages import product_packages, project_of, shared_folder
 from kl_hooks.code.modules import plain_name
 from kl_hooks.graph.algorithms import components, levels, linear_order
 from kl_hooks.model.manifest import Layer, Manifest
@@ -52,6 +52,8 @@ class Proposal(NamedTuple):
     """Files that belong to no layer, with the reason."""
     against: int = 0
     """Imports of today that the layers forbid: the baseline accepts them."""
+    is_python_alone: bool = False
+    """Whether files of other languages in these layers are not checked."""
 
     def text(self) -> str:
         """The text of the manifest; reading it back gives the proposal's layers."""
@@ -65,7 +67,8 @@ class Proposal(NamedTuple):
             before.append(layer.name)
         left = "".join(f"# In no layer: {_comment(line)}\n" for line in self.unassigned)
         head = _HEAD + (_against(self.against) if self.against else "") + "version: 1\n\nlayers:\n"
-        return head + "\n".join(blocks) + ("\n" + left if left else "") + _TAIL
+        tail = _PYTHON_ALONE + _TAIL if self.is_python_alone else _TAIL
+        return head + "\n".join(blocks) + ("\n" + left if left else "") + tail
 
 
 @dataclass
@@ -97,16 +100,18 @@ def propose(
     through: Through | None = None,
     *,
     exact: bool = False,
+    projects: Mapping[str, str] | None = None,
 ) -> Proposal:
-    """Layers for the packages among `modules` (path → dotted name), from the imports in `links`.
+    """Layers for the packages among `modules` (path → module), from the imports in `links`.
 
     `exact`: parts that import each other become one layer, and nothing of today is forbidden.
+    `projects`: as for `product_packages`.
     """
     sight = _Sight(list(links), modules, through)
     if exact:
-        groups = module_groups(modules)
+        groups = module_groups(modules, projects)
     else:
-        groups = module_groups(_product_modules(modules, sight.links))
+        groups = module_groups(_product_modules(modules, sight.links, projects or {}), projects)
     crossing = sight.crossing(groups)
     loops = [loop for loop in _loops(groups, crossing) if len(loop) > 1]
     roots = [group for group in groups if group.root and any(group.name in loop for loop in loops)]
@@ -161,6 +166,8 @@ def _ordered(
     counted = (
         [edge for edge in crossing if not edge.link.path.startswith(tests)] if tests else crossing
     )
+    # beside what it tests, in no folder of its own: it imports whatever it needs
+    counted = [edge for edge in counted if not _TEST_BESIDE.search(edge.link.path)]
     weights = _weights(counted)
     order = linear_order([group.name for group in groups], weights)
     by_name = {group.name: group for group in groups}
@@ -372,11 +379,13 @@ _HEAD = """\
 """
 _TAIL = """
 type_checking_imports: ignore  # or: enforce
-exhaustive: false              # true: every Python file must belong to a layer
+exhaustive: false              # true: every source file must belong to a layer
 exceptions: []                 # - {from: a.b, to: c.d, until: 2030-01-31, decision: ADR-0001}
 """
 
 
+_PYTHON_ALONE = """
+language: python  # files of other languages in these layers are not checked; without this line they are"""
 _AGAINST = """\
 # {imports} of today {contradict} this order: {accepted} in .kl/baseline.json, and only new ones block.
 # kl init --exact proposes layers without exceptions instead: parts that import each other become one.
@@ -444,9 +453,14 @@ def _comment(line: str) -> str:
 
 
 _MANY_PACKAGES: Final = 4
+_ROOT_FILE: Final = re.compile(r"/__init__\.py$|(^|/)index\.[cm]?[jt]sx?$")
 _FEW_TESTS: Final = 3
 """Test files in a folder that is not named after them, before they can make it a test tree."""
-_TEST_FILE: Final = re.compile(r"test_.*\.py|.*_test\.py|tests?\.py|conftest\.py")
+_TEST_BESIDE: Final = re.compile(r"\.(test|spec)\.[cm]?[jt]sx?$")
+_TEST_FILE: Final = re.compile(
+    rf"test_.*\.py|.*_test\.py|tests?\.py|conftest\.py|.*{_TEST_BESIDE.pattern}"
+)
+_TEST_FOLDERS: Final = ("tests", "__tests__")
 
 
 class _Group(NamedTuple):
@@ -459,7 +473,7 @@ class _Group(NamedTuple):
     package: str
     """Top-level package it belongs to."""
     root: bool = False
-    """The `__init__.py` of a package that has other parts."""
+    """The `__init__.py`, or `index.ts`, of a package that has other parts."""
 
     @property
     def folder(self) -> bool:
@@ -467,27 +481,33 @@ class _Group(NamedTuple):
         return self.paths[0].endswith("/")
 
 
-def _product_modules(modules: Mapping[str, str], links: Iterable[Link]) -> dict[str, str]:
+def _product_modules(
+    modules: Mapping[str, str], links: Sequence[Link], projects: Mapping[str, str]
+) -> dict[str, str]:
     """The modules without test trees, scripts, and what lies in another package's folder without
     being part of it.
 
     A script lies in a folder without any `__init__.py` whose files nobody imports, beside packages.
+    Where modules are named by their paths, it lies at the top of a project that has folders, and
+    nobody imports it: `vite.config.ts`.
     """
     tests = _test_trees(modules)
     if tests:
         remaining = {path: dotted for path, dotted in modules.items() if not path.startswith(tests)}
     else:
         remaining = dict(modules)
-    tops = product_packages(remaining)
+    tops = product_packages(remaining, projects)
+    remaining = _without_scripts(remaining, tops, links, projects)
+    tops = {top: files for top, files in tops.items() if modules[files[0]] != files[0]}
     proper = {
-        top: _folder(files)
+        top: shared_folder(files)
         for top, files in tops.items()
         if any(f.endswith("/__init__.py") for f in files)
     }
     inner = (link for link in links if link.path in remaining)
     imported = {plain_name(link.target.partition(":")[2]).partition(".")[0] for link in inner}
     for top, files in tops.items():
-        folder = _folder(files)
+        folder = shared_folder(files)
         inside = any(
             other != top and folder != home and folder.startswith(home)
             for other, home in proper.items()
@@ -495,6 +515,27 @@ def _product_modules(modules: Mapping[str, str], links: Iterable[Link]) -> dict[
         if inside or (proper and top not in proper and top not in imported):
             remaining = {path: dotted for path, dotted in remaining.items() if path not in files}
     return remaining
+
+
+def _without_scripts(
+    modules: dict[str, str],
+    tops: Mapping[str, Sequence[str]],
+    links: Iterable[Link],
+    projects: Mapping[str, str],
+) -> dict[str, str]:
+    """The modules without scripts, of those that are named by their paths."""
+    imported = {link.target.partition(":")[2] for link in links}
+    scripts = set[str]()
+    for files in tops.values():
+        if modules[files[0]] != files[0]:
+            continue
+        project = project_of(files[0], projects)
+        at_top = [path for path in files if path.rpartition("/")[0] == (project or "")]
+        if len(at_top) < len(files):
+            scripts |= {path for path in at_top if path not in imported}
+    if not scripts:
+        return modules
+    return {path: module for path, module in modules.items() if path not in scripts}
 
 
 def _test_trees(modules: Mapping[str, str]) -> tuple[str, ...]:
@@ -505,10 +546,7 @@ def _test_trees(modules: Mapping[str, str]) -> tuple[str, ...]:
     for path in modules:
         folders, name = path.split("/")[:-1], path.rpartition("/")[2]
         # the folders above it need not hold tests
-        if "tests" in folders:
-            first = folders.index("tests")
-        else:
-            first = 0
+        first = next((at for at, name in enumerate(folders) if name in _TEST_FOLDERS), 0)
         for depth in range(first, len(folders)):
             folder_counts = counts["/".join(folders[: depth + 1]) + "/"]
             folder_counts[0] += name != "__init__.py"
@@ -516,7 +554,7 @@ def _test_trees(modules: Mapping[str, str]) -> tuple[str, ...]:
     trees: list[str] = []
     for folder, (files, tests) in sorted(counts.items()):
         name = folder.rstrip("/").rpartition("/")[2]
-        by_name = name == "tests" or (name == "test" and tests > 0)
+        by_name = name in _TEST_FOLDERS or (name == "test" and tests > 0)
         full = tests >= _FEW_TESTS and tests * 3 >= files * 2
         if (by_name or full) and not folder.startswith(tuple(trees)):
             trees.append(folder)
@@ -531,21 +569,26 @@ def _nested_tests(modules: Mapping[str, str], paths: Iterable[str]) -> tuple[str
     )
 
 
-def module_groups(modules: Mapping[str, str]) -> list[_Group]:
+def module_groups(
+    modules: Mapping[str, str], projects: Mapping[str, str] | None = None
+) -> list[_Group]:
     """The parts, in the order of their paths; no two have a path in common."""
-    tops = product_packages(modules)
+    tops = product_packages(modules, projects)
     groups: list[_Group] = []
     taken: set[str] = {""}
     for top, files in tops.items():
         whole = len(files) == 1 or len(tops) >= _MANY_PACKAGES
-        parts = {_folder(files) or files[0]: files} if whole else _split(files)
+        parts = {shared_folder(files) or files[0]: files} if whole else _split(files)
         for path, members in parts.items():
             # a namespace package may share its folder with another: then the files themselves are
             # the paths of the part
             paths = tuple(members) if path in taken or not path.endswith("/") else (path,)
             taken.update(paths)
-            root = path.endswith("/__init__.py") and len(parts) > 1
-            is_top = path == f"{_folder(files)}__init__.py"
+            root = bool(_ROOT_FILE.search(path)) and len(parts) > 1
+            # a dotted name begins with the package, a path with folders such as `packages/cart/src/`
+            is_top = path == f"{shared_folder(files)}__init__.py" or (
+                whole and modules[files[0]] == files[0]
+            )
             groups.append(_Group(top if is_top else _name(path, top), paths, top, root))
     return _unique(sorted(groups, key=lambda group: group.paths))
 
@@ -555,7 +598,7 @@ def _split(files: list[str]) -> dict[str, list[str]]:
     files share. Of a folder that has nearly all of them, its own parts: as one layer it would be
     the whole package, and any check clean.
     """
-    base = _folder(files)
+    base = shared_folder(files)
     parts: dict[str, list[str]] = defaultdict(list)
     for path in files:
         first, slash, _ = path.removeprefix(base).partition("/")

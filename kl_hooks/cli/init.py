@@ -11,6 +11,7 @@ import json
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ from kl_hooks.arch.importers import find_config
 from kl_hooks.arch.layer_check import judge
 from kl_hooks.arch.layers import layer_lookup
 from kl_hooks.arch.manifest_parser import read_manifest
-from kl_hooks.arch.packages import product_packages
+from kl_hooks.arch.packages import product_packages, shared_folder
 from kl_hooks.arch.propose import propose
 from kl_hooks.cli.output import (
     allowed,
@@ -38,7 +39,16 @@ from kl_hooks.cli.output import (
     warn,
     workspace,
 )
-from kl_hooks.code.languages import scanners_of, unread_in_worktree, unread_text
+from kl_hooks.code.languages import (
+    EXTRA,
+    installable,
+    is_file_module,
+    is_source,
+    language_of,
+    scanners_of,
+    unread_in_worktree,
+    unread_text,
+)
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
@@ -231,6 +241,8 @@ class _Survey:
     """True where pre-commit runs `kl init` and kl itself is not installed."""
     hooked: bool = False
     """True where git runs every git hook of kl already, or pre-commit runs our entries."""
+    installable: tuple[str, ...] = ()
+    """Languages of files here that would be read if the extra were installed."""
     set_up: str = ""
     """File of import-linter or tach whose rules could be taken over instead of the proposal."""
 
@@ -242,7 +254,14 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
     """
     seen = load_content(ws)
     read = survey_imports(ws, seen)
-    proposal = propose(read.links, read.modules, lambda layers: _through(read, layers), exact=exact)
+    proposal = propose(
+        read.links,
+        read.modules,
+        lambda layers: _through(read, layers),
+        exact=exact,
+        projects=read.projects,
+    )
+    proposal = proposal._replace(is_python_alone=_is_python_alone(read, proposal.layers))
     wanted = {
         SETTINGS_FILE: form("config.yaml") + _excluded(ws),
         ".kl/.gitignore": form("gitignore"),
@@ -266,8 +285,10 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
     made.layers, made.accepted = len(proposal.layers), accepted
     unread = allowed(tuple(read.unread))
     made.found += [("unread", str(problem)) for problem in unread[:5]]
-    if ws.repo is not None and (text := unread_text(unread_in_worktree(ws.repo, scanners_of(ws)))):
-        made.found.append((text,))
+    if ws.repo is not None:
+        numbers = unread_in_worktree(ws.repo, scanners_of(ws))
+        made.found += [(text,)] if (text := unread_text(numbers)) else []
+        made.installable = tuple(installable(numbers))
     made.set_up = (find_config(ws) or "") if MANIFEST in create or not proposal.layers else ""
     if made.set_up:
         made.found.append(
@@ -369,6 +390,22 @@ def _excluded(ws: Workspace) -> str:
     )
 
 
+def _is_python_alone(read: Survey, layers: Sequence[Layer]) -> bool:
+    """Whether the layers are those of Python packages, and files of other languages lie in them,
+    such as scripts for browsers.
+    """
+    layer_of = layer_lookup(layers)
+    in_layers = [
+        entry.path
+        for entry in read.content.entries
+        if is_source(entry.path) and layer_of(entry.path)
+    ]
+    others = [path for path in in_layers if is_file_module(path)]
+    packages = product_packages(read.modules, read.projects)
+    proposed = {path for files in packages.values() for path in files}
+    return len(others) < len(in_layers) and proposed.isdisjoint(others) and bool(others)
+
+
 def _through(read: Survey, layers: Sequence[Layer]) -> list[Link]:
     """The imports that reach one of these layers through files in none."""
     layer_of = layer_lookup(layers)
@@ -398,13 +435,13 @@ def _packages(read: Survey) -> list[tuple[str, ...]]:
         if access.shows_all or access.effect_on_place("", path, "symbol")[0] != "deny"
     }
     rows: list[tuple[str, ...]] = []
-    for top, files in product_packages(modules).items():
+    for top, files in product_packages(modules, read.projects).items():
         inside = set(files)
         imports = sum(link.path in inside for link in read.links)
-        folder = files[0].rpartition("/")[0] or "."
+        folder = shared_folder(files).rstrip("/") or "."
         rows.append(
             (
-                "python",
+                Counter(map(language_of, files)).most_common(1)[0][0].lower(),
                 top,
                 folder,
                 f"{counted(len(files), 'module')}, {counted(imports, 'import')}",
@@ -504,7 +541,7 @@ def _survey_lines(ws: Workspace, found: _Survey) -> Iterator[str]:
     for row in found.found:
         yield "  found   " + "  ".join(f"{word:<14}" for word in row).rstrip()
     if not found.layers:
-        yield "  found   no python package: no layers to propose"
+        yield "  found   no package: no layers to propose"
     yield ""
     for path in found.plan.create:
         about = {
@@ -556,7 +593,10 @@ def _steps(found: _Survey) -> list[str]:
         seeds = [f"seed from your documents  kl seed   ({counted(found.seeds, 'record')})"]
     else:
         seeds = []
+    languages = " and ".join(found.installable)
+    extra = [f"have {languages} read, too: {EXTRA}, and again: kl init"]
     return [
+        *(extra if found.installable else []),
         *review,
         *own,
         *(seeds if not found.seeded else []),

@@ -243,6 +243,11 @@ def is_source(path: str) -> bool:
     return path.endswith(_SOURCE_ENDS)
 
 
+def language_of(path: str) -> str:
+    """The language of a source file, by its name; empty for none that is known."""
+    return _LANGUAGE_OF.get("." + path.rpartition(".")[2], "")
+
+
 def names_of_language(name: str) -> tuple[str, ...]:
     """The ends and names of the files of a language (`TypeScript`, `ts`), and of those that it
     shares modules with (`JavaScript`); none for a language without a scanner of ours.
@@ -389,13 +394,18 @@ def unread_text(numbers: Unread) -> str:
         return ""
     languages = ", ".join(f"{language} ({number})" for language, number in numbers.items())
     text = f"{counted(sum(numbers.values()), 'file')} not assessed, no scanner reads {languages}"
+    missing = installable(numbers)
+    if not missing:
+        return text
+    return f"{text}; {' and '.join(missing)}: {EXTRA}"
+
+
+def installable(numbers: Unread) -> list[str]:
+    """Those of these languages whose scanners the extra brings."""
     optional = {
         _LANGUAGE_OF.get(suffix)
         for language in SCANNED
         if language.requires
         for suffix in language.suffixes
     }
-    missing = [language for language in numbers if language in optional]
-    if not missing:
-        return text
-    return f"{text}; {' and '.join(missing)}: {EXTRA}"
+    return [language for language in numbers if language in optional]
