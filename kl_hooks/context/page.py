@@ -18,7 +18,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from html import escape
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -936,10 +936,12 @@ class Shortening(NamedTuple):
 class _Selection(NamedTuple):
     """What may come into a package, and what is omitted before the budget is asked."""
 
-    records: list[Ranked]
+    records: Sequence[Ranked]
     code: Code
-    omissions: list[Omission]
-    nothing: str
+    denied: Sequence[Omission] = ()
+    omissions: Sequence[Omission] = ()
+    """With those that are denied."""
+    nothing: str = NOTHING
     """What a package that shows none of it states."""
 
 
@@ -957,53 +959,29 @@ def assemble(
     """Return the package of what was found for a content tree. KeyError for a style or a profile
     that is not known.
 
-    The stages: rank, apply the policy, take what is relevant, drop what was `given`, keep to
-    the number of sources, fit into the budget, render.
-
-    `veil`: what of the texts of shown items may not be read: a commit names the files it touched,
-    and the file of a hidden record has its title in its name. `shortening`: only what decides the
-    task is wanted.
+    `given`: IDs of what the reader has. `veil`: what of the texts of shown items may not be read: a
+    commit names the files it touched, and the file of a hidden record has its title in its name.
+    `shortening`: only what decides the task is wanted.
     """
-    # here: hooks of agents read budgets and ask no retriever
-    from kl_hooks.context.gather import code_of
-
-    style = STYLES[request.style]
-    if shortening and request.style == "text":
-        style = shortening.style
+    style = _style(request, shortening)
     budget = read_budget(request.budget, HALVES if quota else QUARTERS)
-    ranked, code = fuse(found.lists, found.weights, request.profile), code_of(found.lists)
-    denied: list[Omission] = []
-    decision = None
-    if policy:
-        from kl_hooks.context.policy import govern
-
-        governed = govern(policy, ranked, code, found.lists)
-        ranked, code = governed.ranked, governed.code
-        denied, decision = governed.omissions, governed.decision
-    selection = _relevant(ranked, code, task.signals, request, budget, quota)
-    selection = selection._replace(omissions=[*denied, *selection.omissions])
-    if denied:
-        nothing = f"Nothing to show: {POLICY_FILE} denies {len(denied)} of the items found."
-        selection = selection._replace(nothing=nothing)
-    selection = _concealed(selection, has_policy=policy is not None, veil=veil)
-    if shortening:
-        selection = _shortened(selection, task.signals, shortening)._replace(omissions=denied)
-    selection = _within_sources(_without_given(selection, given), request.max_sources)
-    if request.weight == "none" or task.signals == Signals():
-        selection = selection._replace(nothing="")  # a note has the reason
-    fitted = fit(
-        selection.records,
-        budget,
-        style,
-        code=selection.code,
-        notes=_notes(task, found, request),
-        omissions=selection.omissions,
-        nothing=selection.nothing,
-        shares=_shares(quota, budget) if quota else None,
+    permitted, decision = _permitted(found, request, policy)
+    stages: tuple[Callable[[_Selection], _Selection], ...] = (
+        partial(_relevant, signals=task.signals, request=request, budget=budget, quota=quota),
+        partial(_concealed, has_policy=policy is not None, veil=veil),
+        partial(_shortened, signals=task.signals, shortening=shortening),
+        partial(_without_given, given=given),
+        partial(_within_sources, max_sources=request.max_sources),
     )
-    if not request.max_sources:
-        _require_pins(_unfitted_pins(fitted, selection.records, selection.code), budget, style)
+    selection = permitted
+    for stage in stages:
+        selection = stage(selection)
+    fitted = _fitted(selection, task, found, request, budget, style, quota)
     package_id = _id(fitted, style, _origin(task, found, request, budget, tree, decision))
+    if quota:
+        divided = _divided(quota, permitted.records, selection.code, fitted, style, task.signals)
+    else:
+        divided = {}
     return Package(
         package_id,
         task.text,
@@ -1014,8 +992,62 @@ def assemble(
         fitted.page(style, package_id),
         _characters_by_kind(fitted, style),
         decision,
-        quota=_divided(quota, ranked, selection.code, fitted, style, task.signals) if quota else {},
+        quota=divided,
     )
+
+
+def _style(request: Request, shortening: Shortening | None) -> Style:
+    style = STYLES[request.style]
+    if shortening and request.style == "text":
+        return shortening.style
+    return style
+
+
+def _permitted(
+    found: Gathered, request: Request, policy: Policy | None
+) -> tuple[_Selection, PolicyDecision | None]:
+    """Return what was found, ranked, without what the policy denies, and its decision."""
+    # here: hooks of agents read budgets and ask no retriever
+    from kl_hooks.context.gather import code_of
+
+    ranked, code = fuse(found.lists, found.weights, request.profile), code_of(found.lists)
+    if policy is None:
+        return _Selection(ranked, code), None
+    from kl_hooks.context.policy import govern
+
+    governed = govern(policy, ranked, code, found.lists)
+    denied = governed.omissions
+    if denied:
+        nothing = f"Nothing to show: {POLICY_FILE} denies {len(denied)} of the items found."
+    else:
+        nothing = NOTHING
+    return _Selection(governed.ranked, governed.code, denied, denied, nothing), governed.decision
+
+
+def _fitted(
+    selection: _Selection,
+    task: Task,
+    found: Gathered,
+    request: Request,
+    budget: Budget,
+    style: Style,
+    quota: Quota | None,
+) -> Fitted:
+    """Return what of a selection fits the budget. UsageProblem where a pin does not."""
+    has_reason = request.weight == "none" or task.signals == Signals()  # in a note
+    fitted = fit(
+        selection.records,
+        budget,
+        style,
+        code=selection.code,
+        notes=_notes(task, found, request),
+        omissions=selection.omissions,
+        nothing="" if has_reason else selection.nothing,
+        shares=_shares(quota, budget) if quota else None,
+    )
+    if not request.max_sources:
+        _require_pins(_unfitted_pins(fitted, selection.records, selection.code), budget, style)
+    return fitted
 
 
 def _origin(
@@ -1043,19 +1075,14 @@ def _origin(
 
 
 def _relevant(
-    ranked: Sequence[Ranked],
-    code: Code,
-    signals: Signals,
-    request: Request,
-    budget: Budget,
-    quota: Quota | None,
+    selection: _Selection, signals: Signals, request: Request, budget: Budget, quota: Quota | None
 ) -> _Selection:
     """Return what is relevant and near enough, and with a low weight only what is proven."""
     from kl_hooks.context.gather import near_code
 
-    records, irrelevant = sift(ranked, signals, quota.threshold if quota else 0)
-    code, far = near_code(code, budget_characters(budget))
-    omissions = [*irrelevant, *far]
+    records, irrelevant = sift(selection.records, signals, quota.threshold if quota else 0)
+    code, far = near_code(selection.code, budget_characters(budget))
+    omissions = [*selection.omissions, *irrelevant, *far]
     if request.weight == "low":
         unproven = [
             record for record in records if record.candidate.tier in (Tier.GUESSED, Tier.ASSUMED)
@@ -1064,7 +1091,7 @@ def _relevant(
             Omission(record.candidate.id, "not proven: the weight is low") for record in unproven
         ]
         records = [record for record in records if record not in unproven]
-    return _Selection(records, code, omissions, NOTHING)
+    return selection._replace(records=records, code=code, omissions=omissions)
 
 
 def _concealed(selection: _Selection, *, has_policy: bool, veil: Veil | None) -> _Selection:
@@ -1082,12 +1109,16 @@ def _concealed(selection: _Selection, *, has_policy: bool, veil: Veil | None) ->
     return selection._replace(records=records, code=code)
 
 
-def _shortened(selection: _Selection, signals: Signals, shortening: Shortening) -> _Selection:
-    """Return the few items of a brief."""
+def _shortened(
+    selection: _Selection, signals: Signals, shortening: Shortening | None
+) -> _Selection:
+    """Return the few items of a brief, where one is wanted: what it omits is not counted."""
+    if shortening is None:
+        return selection
     items = shortening.shorten(
         selection.records, selection.code, signals, lambda item: relevance(item, signals)
     )
-    return selection._replace(records=items, code=Code())
+    return selection._replace(records=items, code=Code(), omissions=selection.denied)
 
 
 def _veiled(ranked: Iterable[Ranked], veil: Veil) -> list[Ranked]:
@@ -1104,8 +1135,8 @@ def _without_given(selection: _Selection, given: Collection[str]) -> _Selection:
     records = [record for record in selection.records if record.candidate.id not in given]
     code = _without(selection.code, given)
     has_none_now = had_any and not records and not code.files
-    return _Selection(
-        records, code, selection.omissions, NOTHING_NEW if has_none_now else selection.nothing
+    return selection._replace(
+        records=records, code=code, nothing=NOTHING_NEW if has_none_now else selection.nothing
     )
 
 
