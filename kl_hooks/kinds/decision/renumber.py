@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -65,6 +65,33 @@ class Renumbering(NamedTuple):
     """Claims that are about the former ID or name it: evidence states what it stated."""
 
 
+class _Move(NamedTuple):
+    """A file that gets a new ID."""
+
+    path: str
+    old: str
+    new: str
+    target: str
+    """Its path under the new ID."""
+    others: tuple[str, ...]
+    """Other files with the former ID."""
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Matches the former ID."""
+        return _id_pattern(self.old)
+
+
+class _References(NamedTuple):
+    """References to a former ID in files and proposals."""
+
+    changed: list[str]
+    """`path:line`"""
+    unsure: list[str]
+    """`path:line` of those that may mean another file."""
+    unmoved: list[Proposal]
+
+
 def renumber(ws: Workspace, place: str) -> Renumbering:
     """Give the record in a file a new ID. `place`: a path from the root or from here, or an ID that
     one file has.
@@ -72,6 +99,33 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
     UsageProblem where there is no such file, or an ID that several have; then nothing was written.
     """
     sync(ws)
+    move = _move(ws, place)
+    references = _rewrite_references(ws, move)
+    records, unsure_records = renumber_links(
+        ws, move.old, move.new, lambda record: _is_meant_at(ws, _moment(record), move)
+    )
+    # after the database: who is killed before this runs the same command again
+    with FileChanges(ws) as changes:
+        changes.write(move.path, None)
+    sync(ws)
+    listed = {record.id for record in unsure_records}
+    texts = [record for record in _records_naming(ws, move.pattern) if record.id not in listed]
+    return Renumbering(
+        move.old,
+        move.new,
+        move.target,
+        tuple(references.changed),
+        tuple(references.unsure),
+        tuple(references.unmoved),
+        tuple(records),
+        tuple(unsure_records),
+        tuple(texts),
+        tuple(_claims_naming(ws, move.pattern, move.old)),
+    )
+
+
+def _move(ws: Workspace, place: str) -> _Move:
+    """Return what gets which ID; the one of a renumbering that was killed, where there was one."""
     path = _path(ws, place)
     old = _id_in_file(ws, path)
     if not old.startswith(f"{DECISION.prefix}-"):
@@ -80,53 +134,43 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
         )
     following = f"{DECISION.prefix}-{max(used_numbers(ws, DECISION), default=0) + 1:04}"
     new = _unfinished_renumbering(ws, path, old) or following
-    others = [one for one in _files(ws) if one != path and _id_in_file(ws, one) == old]
-    target = _target(path, old, new)
-    changed, unsure = [], []
-    pattern = _id_pattern(old)
-    text, _, unread = _with_new_id(ws, path, path, others, old, new)
+    others = (
+        other_path
+        for other_path in _files(ws)
+        if other_path != path and _id_in_file(ws, other_path) == old
+    )
+    return _Move(path, old, new, _target(path, old, new), tuple(others))
+
+
+def _rewrite_references(ws: Workspace, move: _Move) -> _References:
+    """Write the file under its new ID, and change what means it in files and proposals."""
+    text, _, unread = _with_new_id(ws, move.path, move)
     if unread:
-        raise UsageProblem(f"is larger than {_MAX_BYTES} bytes.", place=path, hint="Shorten it.")
+        raise UsageProblem(
+            f"is larger than {_MAX_BYTES} bytes.", place=move.path, hint="Shorten it."
+        )
+    changed: list[str] = []
+    unsure: list[str] = []
     with (
         ws.store.writing(what="renumbering a decision") as db,
         FileChanges(ws) as changes,
         db.transaction(),
     ):
         # before any reference: a reference does not show which file has the new ID
-        changes.write(target, text.encode("utf-8", "surrogateescape"))
-        for name in sorted({*files_naming_records(ws)} - {path, target}):
-            text, changed_places, unsure_places = _with_new_id(ws, name, path, others, old, new)
+        changes.write(move.target, text.encode("utf-8", "surrogateescape"))
+        for name in sorted({*files_naming_records(ws)} - {move.path, move.target}):
+            text, changed_places, unsure_places = _with_new_id(ws, name, move)
             if changed_places:
                 changes.write(name, text.encode("utf-8", "surrogateescape"))
             changed += changed_places
             unsure += unsure_places
         unmoved = renumber_proposals(
             db,
-            partial(pattern.sub, new),
-            lambda proposal: not others or _is_meant_at(ws, proposal.at, path, others),
+            partial(move.pattern.sub, move.new),
+            lambda proposal: _is_meant_at(ws, proposal.at, move),
             iso(ws.clock.now()),
         )
-    records, unsure_records = renumber_links(
-        ws, old, new, lambda record: not others or _is_meant_at(ws, _moment(record), path, others)
-    )
-    # after the database: who is killed before this runs the same command again
-    with FileChanges(ws) as changes:
-        changes.write(path, None)
-    sync(ws)
-    listed = {record.id for record in unsure_records}
-    texts = [record for record in _records_naming(ws, pattern) if record.id not in listed]
-    return Renumbering(
-        old,
-        new,
-        target,
-        tuple(changed),
-        tuple(unsure),
-        tuple(unmoved),
-        tuple(records),
-        tuple(unsure_records),
-        tuple(texts),
-        tuple(_claims_naming(ws, pattern, old)),
-    )
+    return _References(changed, unsure, list(unmoved))
 
 
 def _claims_naming(ws: Workspace, pattern: re.Pattern[str], old: str) -> Iterator[Claim]:
@@ -160,15 +204,19 @@ def _moment(record: Record) -> str:
     return record.text("updated") or record.text("date")
 
 
-def _is_meant_at(ws: Workspace, at: str, moved: str, others: list[str]) -> bool:
-    """Return whether what was written at a moment means the moved file: the commit that was checked
-    out then had that one, and none of the others.
+def _is_meant_at(ws: Workspace, at: str, move: _Move) -> bool:
+    """Return whether what was written at a moment means the moved file: no other has its ID, or the
+    commit that was checked out then had that one, and none of the others.
     """
+    if not move.others:
+        return True
     # of a database that several clones use: what another one had checked out is unknown here
     if ws.repo is None or ws.store.address is not None:
         return False
     commit = _commit_at(ws.repo, micros(at))
-    return bool(commit) and _exists_in(ws, commit, [moved]) and not _exists_in(ws, commit, others)
+    if not commit or not _exists_in(ws, commit, [move.path]):
+        return False
+    return not _exists_in(ws, commit, move.others)
 
 
 def _commit_at(repo: Repository, moment: int) -> str:
@@ -254,29 +302,26 @@ def _id_pattern(identifier: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-]){re.escape(identifier)}(?![\w-])")
 
 
-def _with_new_id(
-    ws: Workspace, path: str, moved: str, others: list[str], old: str, new: str
-) -> tuple[str, list[str], list[str]]:
+def _with_new_id(ws: Workspace, path: str, move: _Move) -> tuple[str, list[str], list[str]]:
     """(text of a file with the references that mean the moved one changed, places changed, places
     unsure).
     """
-    pattern = _id_pattern(old)
     text = _text(ws, path)
     lines = text.split("\n")
-    hits = [number for number, line in enumerate(lines) if pattern.search(line)]
-    if not hits or path in others:
+    hits = [number for number, line in enumerate(lines) if move.pattern.search(line)]
+    if not hits or path in move.others:
         return text, [], []
     if (
         ws.root / path
     ).stat().st_size > _MAX_BYTES:  # only its beginning was read: it must not be written back
         return text, [], [f"{path}:{number + 1}" for number in hits]
-    if path == moved or not others:
+    if path == move.path or not move.others:
         meant = dict.fromkeys(hits, True)
     else:
-        meant = _meant_lines(ws, path, hits, moved, others)
+        meant = _meant_lines(ws, path, hits, move)
     for number in hits:
         if meant.get(number):
-            lines[number] = pattern.sub(new, lines[number])
+            lines[number] = move.pattern.sub(move.new, lines[number])
     changed = [f"{path}:{number + 1}" for number in hits if meant.get(number)]
     return (
         "\n".join(lines),
@@ -285,9 +330,7 @@ def _with_new_id(
     )
 
 
-def _meant_lines(
-    ws: Workspace, path: str, hits: list[int], moved: str, others: list[str]
-) -> dict[int, bool]:
+def _meant_lines(ws: Workspace, path: str, hits: list[int], move: _Move) -> dict[int, bool]:
     """Line → whether it means the moved file: when it was written, that one existed and the others
     did not.
     """
@@ -304,13 +347,15 @@ def _meant_lines(
     for number in hits:
         commit = by_line.get(number, "")
         if commit.strip("0"):  # git-blame names uncommitted lines by an ID of zeros
-            in_moved, in_others = (_exists_in(ws, commit, paths) for paths in ([moved], others))
+            in_moved, in_others = (
+                _exists_in(ws, commit, paths) for paths in ([move.path], move.others)
+            )
             if in_moved != in_others:
                 meant[number] = in_moved
     return meant
 
 
-def _exists_in(ws: Workspace, commit: str, paths: list[str]) -> bool:
+def _exists_in(ws: Workspace, commit: str, paths: Sequence[str]) -> bool:
     """True where a commit has any of these files."""
     assert ws.repo is not None
     try:
