@@ -494,6 +494,35 @@ def pool_statistics(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
     }
 
 
+class Bulletin(NamedTuple):
+    """Writes to the bulletin of a pool."""
+
+    pool: str
+    writers: tuple[str, ...]
+    writes: int
+    version: int
+    """Of the pool, after the last of them."""
+
+
+def bulletins(ws: Workspace, caller: Caller, versions: Mapping[str, int]) -> list[Bulletin]:
+    """Return the writes to the bulletins of open pools that the caller may read. `versions`: pool →
+    the version after which they count; without one all do.
+    """
+    with reading(ws) as db:
+        if db is None:
+            return []
+        pools = Pool.readable(db, caller, DEFAULT_POOL, ws.clock.now())
+        events = {pool.name: tier_events(db, _TIER, pool.name, _CHANGES[1:]) for pool in pools}
+    written = []
+    for name, pool_events in events.items():
+        numbers = [event.body["version"] for event in pool_events]
+        later = [number for number in numbers if number > versions.get(name, 0)]
+        writers = {event.caller.actor for event in pool_events if event.body["version"] in later}
+        if later:
+            written.append(Bulletin(name, tuple(sorted(writers)), len(later), max(later)))
+    return written
+
+
 def _entry(pool: Pool, path: str, value: Any, rows: Sequence[Row]) -> Entry:
     last = max(rows, key=lambda row: row[3], default=None)
     author, written_at, expires = (last[4], last[5], last[6]) if last else (pool.owner, pool.at, 0)
