@@ -52,7 +52,7 @@ from kl_hooks.code.modules import (
     module_names,
     plain_name,
 )
-from kl_hooks.code.scanner.parser import unavailable_facts
+from kl_hooks.code.scanner.parser import PARTIAL_WITH_IMPORTS, unavailable_facts
 from kl_hooks.config.compile_cache import read_entry, write_entry
 from kl_hooks.git.files import FileEntry
 from kl_hooks.model.problem import Problem
@@ -686,6 +686,8 @@ class Survey:
     unread: tuple[Problem, ...]
     """Files that could not be read, each with its place and reason."""
     content: Content
+    partly_read: tuple[Problem, ...] = ()
+    """Files with a syntax error, all imports of which were read."""
     notes: tuple[str, ...] = ()
     """Remarks about what was slow or could not be cached."""
 
@@ -981,8 +983,18 @@ def survey_imports(ws: Workspace, content: Content, manifest: Manifest | None = 
     # (ADR-0008, ADR-0012)
     if cache and (anew or len(fresh or ()) > MAX_REREAD):
         save_index(cache, key, index)
-    unread = sorted(_unread(path, error) for path, error in index.errors.items())
-    return Survey(index, _LazyFacts(facts, sources, read), tuple(unread), content, tuple(notes))
+    unread, partly_read = list[Problem](), list[Problem]()
+    for path, error in sorted(index.errors.items()):
+        problems = partly_read if error.endswith(PARTIAL_WITH_IMPORTS) else unread
+        problems.append(_unread(path, error))
+    return Survey(
+        index,
+        _LazyFacts(facts, sources, read),
+        tuple(sorted(unread)),
+        content,
+        tuple(sorted(partly_read)),
+        tuple(notes),
+    )
 
 
 def _readable(

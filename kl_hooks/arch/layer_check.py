@@ -441,7 +441,11 @@ def judge(
             violations(manifest, links, survey.modules, survey, today, closely, whole)
         ),
         problems=(*unread, *outside),
-        warnings=(*manifest_warnings(manifest, links, survey.modules), *others),
+        warnings=(
+            *manifest_warnings(manifest, links, survey.modules),
+            *others,
+            *survey.partly_read,
+        ),
         files=len(governed) - len(unread),
         source=source,
         unjudged=len(unread),

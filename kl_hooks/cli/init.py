@@ -283,7 +283,7 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
         notes=allowed(tuple(read.notes)),
     )
     made.layers, made.accepted = len(proposal.layers), accepted
-    unread = allowed(tuple(read.unread))
+    unread = allowed((*read.unread, *read.partly_read))
     made.found += [("unread", str(problem)) for problem in unread[:5]]
     if ws.repo is not None:
         numbers = unread_in_worktree(ws.repo, scanners_of(ws))

@@ -99,6 +99,9 @@ STATEMENTS = {
     "a type": ("import type { Theme } from '../ui/theme';", ""),
     "a type among no other names": ("import { type Theme } from '../ui/theme';", ""),
     "a re-export of a type": ("export type { Theme } from '../ui/theme';", ""),
+    "a type by import()": ("let theme: import('../ui/theme').Theme;", ""),
+    "the type of a module": ("const f = load<typeof import('../ui/theme')>();", ""),
+    "a value that is said to be of a type": ("const x = y as import('../ui/theme').Theme;", ""),
     "a package from outside": ("import React from 'react';", ""),
     "its own layer": ("import './order';", ""),
 }
@@ -249,10 +252,31 @@ def test_an_import_is_not_moved_by_fix(tmp_path: Path) -> None:
     assert "imports of Python alone are moved" in run(folder, "arch", "fix")[1]
 
 
-def test_a_file_of_a_layer_that_is_no_syntax_blocks(tmp_path: Path) -> None:
-    folder = web(tmp_path / "web", {ORDER: "export const = ;\n"})
-    (problem,) = verdict(folder).problems
-    assert (problem.path, problem.line, "syntax error" in problem.message) == (ORDER, 1, True)
+LOST = {
+    "a conflict": "<<<<<<< HEAD\nimport '../ui/old';\n=======\n>>>>>>> other\n",
+    "a text that does not end": "const s = 'a\nimport { b } from '../ui/old';\n",
+    "an element that does not end": "const e = <div>;\nimport { b } from '../ui/old';\n",
+    "a file that a machine wrote": f"{'x();' * 6000}\n",
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_file_of_a_layer_blocks_where_an_import_may_be_missing(name: str, tmp_path: Path) -> None:
+    folder = web(tmp_path / "web", {"web/core/view.tsx": LOST[name]})
+    answer = verdict(folder)
+    assert [problem.path for problem in answer.problems] == ["web/core/view.tsx"]
+    assert not answer.clean and not answer.violations
+
+
+def test_a_file_with_a_syntax_error_is_judged_where_no_import_can_be_missing(
+    tmp_path: Path,
+) -> None:
+    source = "import '../ui/old';\nconst x = 1 +;\n// import 'b'\nconst y = 'require';\n"
+    answer = verdict(web(tmp_path / "web", {ORDER: source}))
+    assert [violation.imported for violation in answer.violations] == ["web/ui/old.js"]
+    (warning,) = answer.warnings
+    assert (warning.path, warning.line, answer.problems) == (ORDER, 2, ())
+    assert "with all its imports" in warning.message
 
 
 def test_configuration_that_is_no_syntax_is_a_warning(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kl_hooks.code.file_index import all_pending, errors_of, pending_changes
 from kl_hooks.code.languages import Progress, no_progress, scanners_of
 from kl_hooks.code.modules import MARKERS
-from kl_hooks.code.scanner.parser import PARTIAL
+from kl_hooks.code.scanner.parser import PARTIAL, PARTIAL_WITH_IMPORTS
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.model.problem import Problem
@@ -176,7 +176,9 @@ def _facts(db: Database, pending: PendingChanges) -> dict[Key, Facts]:
 def _problem(path: str, error: str) -> Problem:
     """The error of a file's facts, "line:column: reason", as a Problem."""
     line, column, reason = error.split(":", 2)
-    consequence = "" if error.endswith(PARTIAL) else "It is not in the graph."
+    consequence = (
+        "" if error.endswith((PARTIAL, PARTIAL_WITH_IMPORTS)) else "It is not in the graph."
+    )
     return Problem(path, int(line), int(column), f"{reason.strip().rstrip('.')}.", consequence)
 
 

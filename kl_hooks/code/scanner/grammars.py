@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.code.scanner.parser import PARTIAL
+from kl_hooks.code.scanner.parser import PARTIAL, PARTIAL_WITH_IMPORTS
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser, QueryCursor, Tree
@@ -70,7 +70,8 @@ def parse(content: bytes, grammar: str) -> tuple[Tree, list[tuple[int, int]]]:
 
     tree-sitter-typescript 0.23 does not know all of the language. What it is known to misread is
     written otherwise, byte for byte, and read once more: comments, `in` and `out` before type
-    parameters, and a signature that begins a line with `(` or `<` and ends no `;` before it.
+    parameters, a signature that begins a line with `(` or `<` and ends no `;` before it, parameters
+    of a function type that are called `any` or the like, and `f<typeof import("m")>()`.
     """
     tree = _parser(grammar).parse(content)
     if not tree.root_node.has_error or grammar == "javascript":
@@ -94,12 +95,23 @@ _UNENDED: Final = re.compile(
 )
 
 
+_KEYWORD: Final = rb"(?:any|bigint|boolean|never|number|object|string|symbol|unknown|void)"
+_KEYWORD_PARAMETERS: Final = re.compile(
+    rb"\(\s*%b(?:\s*,\s*%b)*\s*\)(?=\s*=>)" % (_KEYWORD, _KEYWORD)
+)
+_MODULE_ARGUMENT: Final = re.compile(
+    rb"""(?<=<)(\s*typeof\s+)(import\s*\(\s*(?:'[^'\n]*'|"[^"\n]*")\s*\))(?=\s*>\s*\()"""
+)
+
+
 def _rewritten(content: bytes, comments: list[tuple[int, int]]) -> bytes:
     """The content with as many bytes and lines, without what the grammar misreads."""
     text = bytearray(content)
     for start, end in comments:
         text[start:end] = _blank(content[start:end])
     plain = _VARIANCE.sub(lambda match: match[1] + _blank(match[2]), bytes(text))
+    plain = _KEYWORD_PARAMETERS.sub(lambda match: re.sub(rb"\w", b"_", match[0]), plain)
+    plain = _MODULE_ARGUMENT.sub(lambda match: match[1] + b"_" * len(match[2]), plain)
     return _UNENDED.sub(rb"\1;", plain)
 
 
@@ -122,8 +134,51 @@ def is_minified(content: bytes) -> bool:
     return len(content) > _SMALL and len(content) > _LONG_LINES * (content.count(b"\n") + 1)
 
 
-def first_error(root: Node) -> str:
-    """The first place that is no syntax, as an error of facts; empty where there is none."""
+_IMPORT_WORD: Final = re.compile(rb"\b(?:import|export|require)\b")
+
+
+def _are_imports_whole(root: Node, content: bytes, comments: list[tuple[int, int]]) -> bool:
+    """Whether each word that an import has is in a statement that was read, or in text that is no
+    code, so that none is missing for the syntax errors of a file.
+    """
+    for match in _IMPORT_WORD.finditer(content):
+        if any(start <= match.start() < end for start, end in comments):
+            continue
+        node = root.descendant_for_byte_range(match.start(), match.end())
+        if node is None or not _is_read(node):
+            return False
+    return True
+
+
+def _is_read(word: Node) -> bool:
+    if word.type in ("comment", "string", "string_fragment"):
+        return True
+    is_called = word.parent is not None and word.parent.type == "call_expression"
+    if word.type not in ("import", "export") and not (word.type == "identifier" and is_called):
+        return False
+    node: Node | None = word
+    while node is not None and not node.is_error:
+        node = node.parent
+    return node is None
+
+
+def _has_missing(root: Node) -> bool:
+    """Whether the parser added a sign that the file lacks, such as the end of a text."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.is_missing:
+            return True
+        if node.has_error:
+            waiting += node.children
+    return False
+
+
+def first_error(root: Node, content: bytes, comments: list[tuple[int, int]]) -> str:
+    """The first place that is no syntax, as an error of facts; empty where there is none.
+
+    `comments`: those that the tree lacks, see `parse`.
+    """
     node = root
     while node.has_error and not (node.is_error or node.is_missing):
         inner = next(
@@ -135,4 +190,6 @@ def first_error(root: Node) -> str:
     if not root.has_error:
         return ""
     row, column = node.start_point
-    return f"{row + 1}:{column + 1}: syntax error, {PARTIAL}"
+    is_whole = not _has_missing(root) and _are_imports_whole(root, content, comments)
+    consequence = PARTIAL_WITH_IMPORTS if is_whole else PARTIAL
+    return f"{row + 1}:{column + 1}: syntax error, {consequence}"

@@ -141,6 +141,10 @@ PARTIAL: Final = "read in part: what could be read is in the graph"
 """The end of an error of a file that has symbols all the same."""
 
 
+PARTIAL_WITH_IMPORTS: Final = f"read in part, with all its imports{PARTIAL[len('read in part') :]}"
+"""The same where no import can be missing."""
+
+
 def too_large_facts() -> Facts:
     """The facts of a file with more than `LARGEST` bytes."""
     return unreadable_facts(f"0:0: larger than {LARGEST:,} bytes, so it was not read")

@@ -85,7 +85,7 @@ def _facts(content: bytes, module: str, grammar: str) -> Facts:
     }
     text = _texts(content, symbols, groups)
     return {
-        "error": first_error(root),
+        "error": first_error(root, content, comments),
         "symbols": symbols,
         "words": ["", *(_field_words(group, source) for group in groups)],
         "imports": imports,

@@ -378,7 +378,7 @@ def _call(walker: Walker, node: Node, place: _Place) -> None:
     if specifier:
         manner = "import"
         if called is not None and called.type == "import":
-            manner = "dynamic import"
+            manner = "type-checking import" if _is_in_type(node) else "dynamic import"
         elif place.is_lazy:
             manner = "lazy import"
         walker.walked.imports.append([specifier, "", -1, line_of(node), manner, node])
@@ -392,6 +392,54 @@ def _call(walker: Walker, node: Node, place: _Place) -> None:
         walker.push(called, place)
     walker.push(node.child_by_field_name("type_arguments"), place)
     walker.push(node.child_by_field_name("arguments"), place)
+
+
+_TYPES: Final = frozenset(
+    {
+        "type_query",
+        "type_annotation",
+        "type_arguments",
+        "type_alias_declaration",
+        "union_type",
+        "intersection_type",
+        "array_type",
+        "lookup_type",
+        "index_type_query",
+        "conditional_type",
+        "constraint",
+        "default_type",
+        "parenthesized_type",
+        "readonly_type",
+        "rest_type",
+        "optional_type",
+        "tuple_type",
+        "generic_type",
+        "function_type",
+        "extends_type_clause",
+        "implements_clause",
+        "type_predicate",
+        "template_type",
+        "mapped_type_clause",
+        "object_type",
+    }
+)
+"""The nodes that a type is directly in."""
+
+
+def _is_in_type(call: Node) -> bool:
+    """Whether `import("m")` is part of a type; the `typeof` of one as a value is none that anybody
+    writes, but what the grammar makes of `f<typeof import("m")>()`.
+    """
+    part, node = call, call.parent
+    while node is not None and node.type in ("member_expression", "subscript_expression"):
+        part, node = node, node.parent
+    if node is None:
+        return False
+    if node.type == "unary_expression":
+        return any(child.type == "typeof" for child in node.children)
+    if node.type in ("as_expression", "satisfies_expression"):
+        return bool(node.named_children[-1] == part)
+    return node.type in _TYPES
 
 
 def _jsx_element(walker: Walker, node: Node, place: _Place) -> None:
