@@ -21,10 +21,12 @@ from kl_hooks.arch.moved_files import renamed_in_text, renamed_module
 from kl_hooks.arch.propose import yaml_quoted
 from kl_hooks.code.import_edits import Unfixable
 from kl_hooks.code.import_moves import ModuleNames, rewrite_moved_imports
+from kl_hooks.code.languages import is_file_module
 from kl_hooks.code.modules import imported_names, module_names, plain_name
 from kl_hooks.config.yaml import snake_case
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Manifest
+from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted, one_line, suggest_spelling
 from kl_hooks.store.files import folder_lock
 from kl_hooks.workspace import Workspace
@@ -156,6 +158,7 @@ def move_folder(
             changes.append(FileChange(BASELINE, content.baseline, baseline_bytes(renamed)))
     left: list[tuple[str, int, str]] = []
     if imports:
+        left += _unwritten_imports(survey, paths)
         for change, number, places in _import_changes(survey, paths, names):
             left += places
             if change is not None:
@@ -193,7 +196,7 @@ def _refuse_unknown(manifest: Manifest, survey: Survey, paths: _Paths) -> None:
         or "Give the path that the manifest has. See: kl arch show"
     )
     raise UsageProblem(
-        f"no layer and no Python file is at {paths.old} or {paths.new}.",
+        f"no layer and no source file is at {paths.old} or {paths.new}.",
         place="kl arch mv",
         hint=hint,
     )
@@ -227,7 +230,10 @@ def _module_names(survey: Survey, paths: _Paths) -> _RenamedModules:
     inside = [name for name in pairs if pairs[name] != name]
     top = min(inside, key=lambda name: (name.count("."), name), default=paths.old)
     modules = {plain_name(name) for name in old_names.values()}
-    return _RenamedModules(modules, lambda name: renamed_module(name, pairs), top, pairs)
+    # in other languages the path is the name
+    moved = {path: paths.now(path) for path in before if is_file_module(path)}
+    all_pairs = pairs | {old: new for old, new in moved.items() if old != new}
+    return _RenamedModules(modules, lambda name: renamed_module(name, pairs), top, all_pairs)
 
 
 def _spellings(name: str, *names: Mapping[str, str]) -> set[str]:
@@ -293,7 +299,9 @@ class _ManifestText:
             elif key == "exceptions":
                 for scalar in (*_scalars(fields.get("from")), *_scalars(fields.get("to"))):
                     if scalar.value not in self._layers:
-                        yield from self._name(scalar, renamed_in_text(scalar.value, self._names))
+                        new = self._names.get(scalar.value)
+                        new = new or renamed_in_text(scalar.value, self._names)
+                        yield from self._name(scalar, new)
             elif key == "contracts":
                 containers = [scalar.value for scalar in _scalars(fields.get("containers"))]
                 for option, value in fields.items():
@@ -358,7 +366,7 @@ def _import_changes(
     word = names.moved.rpartition(".")[2].encode()
     files = survey.content.entries
     waiting = any(paths.now(entry.path) != entry.path for entry in files)
-    texts = survey.read(sorted(entry.path for entry in files if entry.path.endswith(".py")))
+    texts = survey.read(sorted(survey.python_modules))
     inverse: dict[str, str] = {names.renamed(name): name for name in names.modules}
     for path, text in sorted(texts.items()):
         moved = paths.now(path) != path or paths.before(path) != path
@@ -375,6 +383,21 @@ def _import_changes(
             yield FileChange(path, text, result.content), result.imports, left
         elif left:
             yield None, 0, left
+
+
+def _unwritten_imports(survey: Survey, paths: _Paths) -> list[tuple[str, int, str]]:
+    """The imports between what is moved and what is not, in other languages than Python."""
+
+    def is_moved(path: str) -> bool:
+        return paths.now(path) != path or paths.before(path) != path
+
+    crossing = [
+        link
+        for link in survey.links
+        if is_file_module(link.path) and is_moved(link.path) != is_moved(split_id(link.target)[1])
+    ]
+    reason = "imports of Python alone are rewritten"
+    return sorted({(link.path, link.line, reason) for link in crossing})
 
 
 def _unlayered(before: Manifest, after: Manifest, survey: Survey, paths: _Paths) -> tuple[str, ...]:

@@ -293,6 +293,24 @@ def test_a_folder_of_a_layer_that_was_moved_is_an_error(tmp_path: Path) -> None:
     assert "web/model/" in str(problem)
 
 
+def test_a_moved_folder_has_its_new_name_in_rules_and_baseline(tmp_path: Path) -> None:
+    layers = LAYERS.replace("web/core/, src/shop/core/", "web/core/")
+    exceptions = f"exceptions:\n  - {{from: {ORDER}, to: web/ui/old.js}}\n"
+    files = {
+        MANIFEST: layers + exceptions,
+        ORDER: "import '../ui/old';\nimport '../ui/theme';\nexport const total = () => 1;\n",
+    }
+    folder = web(tmp_path / "web", files)
+    assert run(folder, "arch", "baseline", "write")[0] == 0
+    code, output = run(folder, "arch", "mv", "web/core", "web/model", "--imports")
+    assert code == 0 and "1 path, 1 name, 1 baseline entry changed in 2 files" in output
+    for place in (f"{ORDER}:1", f"{ORDER}:2", "web/ui/button.tsx:1"):
+        assert f"{place}: not changed: imports of Python alone are rewritten" in output
+    sh(folder, "mv", "web/core", "web/model")
+    write(folder, {"web/ui/button.tsx": "import { total } from '../model/order';\n"})
+    assert verdict(folder).clean
+
+
 @pytest.mark.usefixtures("without_the_extra")
 def test_without_the_extra_a_layer_with_such_files_can_not_be_checked(tmp_path: Path) -> None:
     folder = web(tmp_path / "web")
