@@ -23,9 +23,11 @@ from kl_hooks.graph import links
 from kl_hooks.graph.algorithms import communities
 from kl_hooks.model.symbol import RECORD_ID, Link, split_id
 from kl_hooks.model.text import counted
+from kl_hooks.records.agent_files import agent_files
 from kl_hooks.records.document import skill_node
 from kl_hooks.records.liveness import filter_live
 from kl_hooks.records.query import RecordFilter, get_records, list_records
+from kl_hooks.records.validate import node_in
 from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from kl_hooks.documents.indexing import Visibility
     from kl_hooks.model.record import Record
     from kl_hooks.model.symbol import Symbol
+    from kl_hooks.records.agent_files import AgentFile
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
@@ -60,6 +63,7 @@ _TERM: Final = "term:"
 """A name that passages have and that is no symbol: an option, a setting, a command."""
 _SKILL: Final = "skill:"
 _AGENT: Final = "agent:"
+_BELONGS_TO: Final = "belongs_to"
 _ROUNDS: Final = 12
 _STAY: Final = 0.4
 """Share of its weight that a node does not hand on to its neighbors."""
@@ -253,6 +257,23 @@ class Scope(NamedTuple):
             if self.may is None or self.may.shows(record)
         }
 
+    def agents(self) -> dict[str, AgentFile]:
+        """Node → the agent, of those that files define and that may be shown."""
+        files = agent_files(self.ws.root)
+        return {file.node: file for file in files if self._shows(f"file:{file.path}", "file")}
+
+    def agent_links(self) -> list[Link]:
+        """From each of these agents to its file, and from the skills that it is given."""
+        links_of_agents = []
+        for agent in self.agents().values():
+            path = agent.path
+            links_of_agents.append(Link(agent.node, PART_OF, f"file:{path}", path, 1))
+            links_of_agents += [
+                Link(skill, _BELONGS_TO, agent.node, path, agent.skills_line)
+                for skill in agent.skills
+            ]
+        return links_of_agents
+
     def _shows(self, node: str, kind: str) -> bool:
         path = split_id(node)[1].partition("#")[0]
         kinds = ("file", "page")
@@ -275,12 +296,16 @@ def neighborhood(
 
     Nothing is reached by way of what may not be shown. `relations`: only these (none: all).
     """
-    reader = _Reader(db, scope.documents)
+    reader, agent_links = _Reader(db, scope.documents), scope.agent_links()
     levels = dict.fromkeys(sorted(starts), 0)
     links_found: dict[tuple[str, str, str], Link] = {}
     front, cut = list(levels), False
     for level in range(1, depth + 1):
         near = reader.near(front, hubs=level == 1)
+        for link in agent_links:
+            for end in (link.source, link.target):
+                if end in levels:
+                    near.setdefault(end, []).append(link)
         following: dict[str, None] = {}
         for node in front:
             node_links = [
@@ -622,9 +647,12 @@ def _start(graph: Graph, name: str, scope: Scope) -> str:
     try:
         node = resolve_text(graph, name).id
     except Unknown:
-        node = skill_node(name)
-        if node not in scope.skills():
+        candidates = (skill_node(name), node_in("agent", name))
+        known_nodes = {*scope.skills(), *scope.agents()}
+        nodes = [candidate for candidate in candidates if candidate in known_nodes]
+        if not nodes:
             raise
+        node = nodes[0]
     if RECORD_ID.fullmatch(node):
         # a skill is linked by its name, whatever ID its record has
         named = {record.id: skill for skill, record in scope.skills().items()}

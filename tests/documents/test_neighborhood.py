@@ -189,6 +189,30 @@ def test_skills_and_the_agents_that_have_them_are_nodes(shop: Checkout) -> None:
     assert "release" not in hidden.stdout + hidden.stderr
 
 
+@pytest.mark.requirement("D43")
+def test_agents_that_files_define_are_nodes_with_their_skills(shop: Checkout) -> None:
+    shop.write(
+        ".claude/skills/release/SKILL.md", "---\nname: release\ndescription: Releases it.\n---\n"
+    )
+    for number, skills in enumerate(("[release, gone]", "release, gone")):
+        head = f"---\nname: Auditor-{number}\ndescription: Audits.\nskills: {skills}\n---\n"
+        shop.write(f".claude/agents/audit{number}.md", f"{head}Look twice.\n")
+    shop.write(".claude/agents/notes.md", "No agent.\n")
+    shop.commit()
+    for name in ("agent:auditor-0", "Auditor-0"):
+        lines = shop.kl("graph", "neighbors", name).stdout
+        assert lines.startswith("agent:auditor-0"), lines
+        assert "skill:release belongs_to it" in lines and "gone" not in lines
+        assert "it is part of file:.claude/agents/audit0.md" in lines
+    lines = shop.kl("graph", "neighbors", "skill:release").stdout
+    assert "belongs_to agent:auditor-0" in lines and "belongs_to agent:auditor-1" in lines
+    rule = "{name: audits, deny: {paths: ['.claude/agents/audit0.md'], actors: [agent]}}"
+    shop.write(".kl/policy.yaml", f"version: 1\nrules:\n  - {rule}\n")
+    hidden = shop.kl("graph", "neighbors", "skill:release", env={"KL_AGENT": "codex"}).stdout
+    assert "agent:auditor-1" in hidden and "auditor-0" not in hidden
+    assert shop.kl("graph", "neighbors", "agent:auditor-0", env={"KL_AGENT": "codex"}).returncode
+
+
 @pytest.mark.requirement("E3", "D45")
 def test_a_package_is_offered_passages_that_name_the_code_of_a_task(shop: Checkout) -> None:
     ws = shop.workspace()
