@@ -229,7 +229,7 @@ def _changed_entries(index: ImportIndex, entries: Sequence[FileEntry]) -> list[F
             return None
         if blob == entry.blob:
             continue
-        if entry.path in index.settings:
+        if entry.path in index.settings and not is_source(entry.path):
             return None
         if is_source(entry.path):
             changed.append(entry)
@@ -251,6 +251,9 @@ def _update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _Fact
     # such a name decides about the dotted names of modules, so links of unchanged files may differ
     # too (ADR-0008)
     if before != {name for name, count in index.asked.items() if count}:
+        return False
+    # a file that declares another module decides where imports of others lead
+    if any(_settings_of(path, one) != index.settings.get(path, {}) for path, one in facts.items()):
         return False
     import_links = ImportLinks(index.modules, index.settings)
     files = paths_by_module(index.modules)
@@ -278,7 +281,9 @@ def build_index(entries: Sequence[FileEntry], facts: _FactsByPath) -> ImportInde
     }
     counts = Counter(name for names in asks.values() for name in names)
     settings = {
-        path: dict(one.get("settings", ())) for path, one in facts.items() if path not in modules
+        path: _settings_of(path, one)
+        for path, one in facts.items()
+        if path not in modules or _settings_of(path, one)
     }
     import_links, files = ImportLinks(modules, settings), paths_by_module(modules)
     return ImportIndex(
@@ -294,6 +299,13 @@ def build_index(entries: Sequence[FileEntry], facts: _FactsByPath) -> ImportInde
         },
         settings=settings,
     )
+
+
+def _settings_of(path: str, facts: Mapping[str, Any]) -> dict[str, str]:
+    """What a configuration file, or a source file, states about imports."""
+    system = module_system(path) if is_source(path) else None
+    stated = system.settings_of(facts["imports"]) if system is not None else None
+    return dict(facts.get("settings", ()) if stated is None else stated)
 
 
 def paths_by_module(modules: Mapping[str, str]) -> dict[str, str]:
@@ -617,7 +629,8 @@ class _Follower:
         source = decode(expression) if expression else None
         if source is not None and source.kind == IMPORTED:
             specifier = decoded(source.module)
-            return [row for row in rows if row[0] == specifier and row[1] in (source.path, "")]
+            taken = [row for row in rows if row[0] == specifier and row[1] in (source.path, "")]
+            return taken or rows
         if name in outline["defs"] or not outline["stars"]:
             return rows
         stars = [row for row in rows if row[1] == "*" and self._exports(file, row, name, set())]

@@ -88,6 +88,9 @@ class Language(NamedTuple):
     """The packages that must be importable; those of the extra `languages`."""
 
 
+_CARGO_MODULES: Final = "kl_hooks.code.rust.modules:CARGO"
+_RUST_PACKAGES: Final = ("tree_sitter", "tree_sitter_rust")
+_CARGO_CONFIGURATIONS: Final = ("Cargo.toml",)
 _NODE_MODULES: Final = "kl_hooks.code.typescript.modules:NODE"
 _NODE_PACKAGES: Final = ("tree_sitter", "tree_sitter_typescript", "tree_sitter_javascript")
 _NODE_CONFIGURATIONS: Final = (
@@ -133,7 +136,24 @@ SCANNED: Final = (
         modules=_NODE_MODULES,
         requires=_NODE_PACKAGES,
     ),
+    Language(
+        "Rust",
+        (".rs",),
+        "rust/1",
+        "kl_hooks.code.rust.scanner:scan_rust",
+        modules=_CARGO_MODULES,
+        requires=_RUST_PACKAGES,
+    ),
+    Language(
+        "configuration of Cargo",
+        _CARGO_CONFIGURATIONS,
+        "cargo-configuration/1",
+        "kl_hooks.code.rust.configuration:scan_cargo",
+        modules=_CARGO_MODULES,
+        requires=_RUST_PACKAGES,
+    ),
 )
+_CONFIGURATIONS: Final = (*_NODE_CONFIGURATIONS, *_CARGO_CONFIGURATIONS)
 """The languages that are read, in the order in which their scanners are asked."""
 EXTRA: Final = "pip install 'kl-hooks[languages]'"
 """Installs what the scanners of some of them need."""
@@ -221,7 +241,7 @@ def source_suffixes(scanners: Sequence[Scanner]) -> tuple[str, ...]:
     configuration.
     """
     suffixes = (suffix for scanner in scanners for suffix in scanner.suffixes)
-    return tuple(suffix for suffix in suffixes if suffix not in _NODE_CONFIGURATIONS)
+    return tuple(suffix for suffix in suffixes if suffix not in _CONFIGURATIONS)
 
 
 _FILE_MODULES: Final = tuple(
@@ -397,7 +417,8 @@ def unread_text(numbers: Unread) -> str:
     missing = installable(numbers)
     if not missing:
         return text
-    return f"{text}; {' and '.join(missing)}: {EXTRA}"
+    listed = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))
+    return f"{text}; {listed}: {EXTRA}"
 
 
 def installable(numbers: Unread) -> list[str]:

@@ -26,12 +26,15 @@ from kl_hooks.code import file_facts, name_index
 from kl_hooks.code.file_facts import Outlines, facts_under
 from kl_hooks.code.languages import is_file_module, module_system
 from kl_hooks.code.module_systems import (
+    MODULE,
     PACKAGE_FILES,
     PATH_LEVEL,
     WHOLE,
+    ImportTarget,
     ModuleSystem,
     decoded,
     encoded,
+    extension_word,
     path_links,
 )
 from kl_hooks.code.modules import ModuleIndex, absolute, file_links, plain_name
@@ -47,6 +50,7 @@ from kl_hooks.code.scanner.expressions import (
     Ref,
     decode,
     imported,
+    last_part,
 )
 from kl_hooks.code.scanner.parser import Outline
 from kl_hooks.code.scanner.references import INHERITS, RELATIONS
@@ -106,6 +110,9 @@ _STARS: Final = "*"
 """Instead of a name of a module: its star imports."""
 _SETTINGS: Final = "settings:"
 """Instead of a name of a configuration file: what it states."""
+_EXTENDED: Final = "extended:"
+"""Instead of a module, before the name of a type: which files give members to a type of this name.
+"""
 _PACKAGE: Final = "package:"
 """Before the name of a package: which configuration files name one so."""
 DEFAULT: Final = "default"
@@ -147,11 +154,16 @@ name; whether there is one below a name, by that name with a dot after it. The n
 star imports of a module."""
 
 
-class _Exporter(NamedTuple):
-    """The file that exports a name, itself or through others whose exports it hands on."""
+_Part = tuple[str, str]
+"""(module, dotted name of a module or type inside of its file, empty for the file's own)."""
+_NONE: Final = ("", "")
 
-    module: str = ""
-    """Empty: none of the repository that is known."""
+
+class _Exporter(NamedTuple):
+    """The part that exports a name, itself or through others whose exports it hands on."""
+
+    part: _Part = _NONE
+    """`_NONE`: none of the repository that is known."""
     is_outside: bool = False
     """Whether exports of a file outside of the repository are handed on."""
 
@@ -173,16 +185,25 @@ class Resolver:
     consulted for that.
     """
 
-    def __init__(self, modules: ModuleIndex, outline: Callable[[str], Outline | None]) -> None:
-        """`outline`: module → its outline, None for one that has none (it does not parse)."""
-        self._known, self._outline = modules, outline
+    def __init__(
+        self,
+        modules: ModuleIndex,
+        outline: Callable[[str], Outline | None],
+        extending: Callable[[str], Iterable[str]] = lambda name: (),
+    ) -> None:
+        """`outline`: module → its outline, None for one that has none (it does not parse).
+
+        `extending`: name of a type → the modules that give members to a type of another one that
+        is named so.
+        """
+        self._known, self._outline, self._extending = modules, outline, extending
         self._orders: dict[tuple[str, str], _Answer[list[tuple[str, str]]]] = {}
         self._values: dict[tuple[str, Ref], _Answer[Value | None]] = {}
         self._consulted: list[_Consulted | _Answer[Any]] = []
         self._packages: dict[str, list[str]] | None = None
         self._once: dict[tuple[str, ...], _Answer[Any]] = {}
-        self._exporters: dict[tuple[str, str], _Answer[_Exporter]] = {}
-        self._stars: dict[str, _Answer[list[_Exporter]]] = {}
+        self._exporters: dict[tuple[_Part, str], _Answer[_Exporter]] = {}
+        self._stars: dict[_Part, _Answer[list[_Exporter]]] = {}
 
     def consulted(self, module: str) -> set[_Consulted]:
         """What the answers since the last call depend on, without the names of `module` itself."""
@@ -258,8 +279,8 @@ class Resolver:
             return Resolved((), names if ref.kind == RESULT else (ref.root_name, *names))
         # step by step, since each symbol that is passed on the way gets a link of its own
         passed = [value] if value.sort == "symbol" else []
-        for place, name in enumerate(names):
-            value = self._attribute(value, name, 0)
+        for place in range(len(names)):
+            value = self._step(value, names, place, 0)
             if value is None:
                 return Resolved(tuple(passed), names[place:])
             if value is EXTERNAL:
@@ -366,10 +387,10 @@ class Resolver:
                 None
             )  # a question that comes back here goes in a cycle
             value = self._root(ref, module, deep)
-            for name in ref.attributes:
+            for place in range(len(ref.attributes)):
                 if value is None or value is EXTERNAL:
                     break
-                value = self._attribute(value, name, deep)
+                value = self._step(value, ref.attributes, place, deep)
             answer.value, answer.consulted, answer.done = value, _flat(self._consulted), True
             self._consulted = outer
         self._consulted.append(answer)
@@ -427,6 +448,27 @@ class Resolver:
             return part._replace(returned=True)
         return part
 
+    def _step(self, value: Value, names: Sequence[str], place: int, deep: int) -> Value | None:
+        """One of the names after a value. Of a module and a value of one name, the module is meant
+        where a name comes after it.
+        """
+        if place + 1 < len(names) and self._sign(value.module) == FILE_SIGN:
+            within = f"{value.name}." if value.prefix == "namespace" else ""
+            if value.sort == "module" or within:
+                module = self._module_in(value.module, f"{within}{names[place]}", deep)
+                if module is not None:
+                    return module
+        return self._attribute(value, names[place], deep)
+
+    def _module_in(self, module: str, name: str, deep: int) -> Value | None:
+        """The module that a file declares under a name, and keeps in a file of its own."""
+        self._consulted.append((module, f"{name}{MODULE}"))
+        outline = self._outline(module)
+        expression = outline["names"].get(f"{name}{MODULE}") if outline is not None else None
+        if not expression or deep > _DEEP:
+            return None
+        return self._value(decode(expression), module, deep + 1)
+
     def _part(self, value: Value, name: str, deep: int) -> Value | None:
         if value.sort == "module":
             if self._sign(value.module) == FILE_SIGN:
@@ -438,7 +480,10 @@ class Resolver:
             if name == "__class__":
                 return value
             return self.member(value.module, value.name, name, value.sort == "above")
-        if value.prefix in CLASSES or value.prefix == "namespace":
+        if value.prefix == "namespace":
+            exported = self._exported(value.module, f"{value.name}.{name}", deep)
+            return exported or self.member(value.module, value.name, name)
+        if value.prefix in CLASSES:
             return self.member(value.module, value.name, name)
         # an attribute of a function is not one of what calling it returns
         typed = self._type(value) if deep <= _DEEP and value.prefix not in FUNCTIONS else None
@@ -447,118 +492,172 @@ class Resolver:
             return typed_value
         return self._attribute(typed_value, name, deep + 1)
 
-    def _imported_file(self, system: ModuleSystem, ref: Ref, path: str, deep: int) -> Value | None:
-        """What is imported in a language that names modules by their paths."""
-        target = system.find(decoded(ref.module), path, self)
+    def _found(self, target: ImportTarget | None, deep: int) -> Value | None:
         if target is None:
             return EXTERNAL
         module = self._known.module_of(target.path)
         if target.within:
-            source: Value | None = self._exported(module, target.within, deep + 1)
-        else:
-            source = Value("module", module)
-        if not ref.path or source is None:
-            return source
-        if ref.path == WHOLE:
-            return self._exported(module, WHOLE, deep + 1) or source
-        if target.within:
-            return self._attribute(source, ref.path, deep + 1)
-        return self._exported(module, ref.path, deep + 1)
+            return self._exported(module, target.within, deep + 1)
+        return Value("module", module)
+
+    def _imported_file(self, system: ModuleSystem, ref: Ref, path: str, deep: int) -> Value | None:
+        """What is imported in a language that names modules by their paths."""
+        root, names = system.split(decoded(ref.module))
+        source = self._found(system.find(root, path, self), deep)
+        if source is not None and ref.path == WHOLE and not names:
+            if source is EXTERNAL:
+                return EXTERNAL
+            return self._exported(source.module, WHOLE, deep + 1) or source
+        names = (*names, ref.path) if ref.path else names
+        for place in range(len(names)):
+            if source is None or source is EXTERNAL:
+                break
+            if place == 0:
+                source = self._first(system, root, names, path, source, deep + 1)
+            else:
+                source = self._step(source, names, place, deep + 1)
+        return source
+
+    def _first(
+        self,
+        system: ModuleSystem,
+        root: str,
+        names: Sequence[str],
+        path: str,
+        source: Value,
+        deep: int,
+    ) -> Value | None:
+        """The first name after the root of a specifier, or what it means otherwise."""
+        value = self._step(source, names, 0, deep)
+        is_path = len(names) > 1 and value is not None and value.prefix in FUNCTIONS
+        if value is None or value is EXTERNAL or is_path:
+            otherwise = system.otherwise(root, names[0])
+            if otherwise:
+                return self._found(system.find(otherwise, path, self), deep)
+        return value
 
     def _exported(self, module: str, name: str, deep: int) -> Value | None:
         """A name of such a module as other files see it: exported under that name, or by a file
-        whose exports it hands on.
+        whose exports it hands on. It is dotted for what a module inside of the file exports.
         """
         if deep > _DEEP:
             return None
-        answer = self._exporter(module, name)
+        within, _, last = name.rpartition(".")
+        answer = self._exporter((module, within), last)
         self._consulted.append(answer)
-        exporter = answer.value.module
+        exporter, within = answer.value.part
         outline = self._outline(exporter) if exporter else None
         if outline is None:
             return EXTERNAL if answer.value.is_outside else None
-        expression = outline["names"].get(name)
+        key = _name_within(within, last)
+        expression = outline["names"].get(key)
+        if not expression and key not in outline["defs"]:
+            expression = outline["names"].get(f"{key}{MODULE}")
         if expression:
             return self._value(decode(expression), exporter, deep + 1)
-        return self._symbol(exporter, name, outline["defs"][name])
+        return self._symbol(exporter, key, outline["defs"][key])
 
-    def _exporter(self, module: str, name: str) -> _Answer[_Exporter]:
-        """Which file exports a name that `module` may hand on, by any number of `export * from`.
+    def _exporter(self, part: _Part, name: str) -> _Answer[_Exporter]:
+        """Which part exports a name that `part` may hand on, by any number of `export * from`.
 
-        Each file is looked at once for a name, whoever asks: files that hand on each other's
+        Each part is looked at once for a name, whoever asks: parts that hand on each other's
         exports, a component of the graph of them, export the same.
         """
         from kl_hooks.graph.algorithms import components  # in Python no file hands on exports
 
-        edges: dict[str, list[str]] = {}
-        waiting = [module]
+        edges: dict[_Part, list[_Part]] = {}
+        waiting = [part]
         while waiting:
-            file = waiting.pop()
-            if file not in edges and (file, name) not in self._exporters:
-                edges[file] = self._handing_on(file, name)
-                waiting += edges[file]
+            other = waiting.pop()
+            if other not in edges and (other, name) not in self._exporters:
+                edges[other] = self._handing_on(other, name)
+                waiting += edges[other]
         unknown = {
-            file: [source for source in sources if source in edges]
-            for file, sources in edges.items()
+            other: [source for source in sources if source in edges]
+            for other, sources in edges.items()
         }
         for members in components([*unknown], unknown):
             answer = self._common_exporter(frozenset(members), name, edges)
             self._exporters.update(((member, name), answer) for member in members)
-        return self._exporters[module, name]
+        return self._exporters[part, name]
 
-    def _handing_on(self, module: str, name: str) -> list[str]:
-        """The files whose exports a file hands on where that decides what `name` is."""
+    def _handing_on(self, part: _Part, name: str) -> list[_Part]:
+        """The parts whose exports a part hands on where that decides what `name` is."""
         # `export *` hands on every name but these
-        if name in (DEFAULT, WHOLE) or self._exports(module, name):
+        if name in (DEFAULT, WHOLE) or self._exports(part, name):
             return []
-        return [source.module for source in self._star_sources(module).value if source.module]
+        return [source.part for source in self._star_sources(part).value if source.part != _NONE]
 
-    def _exports(self, module: str, name: str) -> bool:
-        outline = self._outline(module)
-        return outline is not None and bool(outline["names"].get(name) or name in outline["defs"])
+    def _exports(self, part: _Part, name: str) -> bool:
+        module, within = part
+        outline, key = self._outline(module), _name_within(within, name)
+        if outline is None:
+            return False
+        names = outline["names"]
+        return bool(names.get(key) or key in outline["defs"] or names.get(f"{key}{MODULE}"))
 
     def _common_exporter(
-        self, members: Collection[str], name: str, edges: Mapping[str, Sequence[str]]
+        self, members: Collection[_Part], name: str, edges: Mapping[_Part, Sequence[_Part]]
     ) -> _Answer[_Exporter]:
-        """What files export by a name that hand on each other's exports; what other files export
+        """What parts export by a name that hand on each other's exports; what other parts export
         that they hand on is known.
         """
         # sorted: which of them is asked first decides nothing
-        files = sorted(members)
-        consulted: set[_Consulted | _Answer[Any]] = {(file, name) for file in files}
+        parts = sorted(members)
+        consulted: set[_Consulted | _Answer[Any]] = set()
+        for module, within in parts:
+            key = _name_within(within, name)
+            consulted |= {(module, key), (module, f"{key}{MODULE}")}
         exporter = _Exporter()
-        if self._exports(files[0], name):  # then it hands on nothing, and is alone
-            exporter = _Exporter(files[0])
+        if self._exports(parts[0], name):  # then it hands on nothing, and is alone
+            exporter = _Exporter(parts[0])
         elif name not in (DEFAULT, WHOLE):
-            stars = [self._star_sources(file) for file in files]
-            sources = [source for file in files for source in edges[file] if source not in members]
+            stars = [self._star_sources(part) for part in parts]
+            sources = [source for part in parts for source in edges[part] if source not in members]
             answers = [self._exporters[source, name] for source in sources]
             consulted.update(stars, answers)
-            module = next((answer.value.module for answer in answers if answer.value.module), "")
+            known = (answer.value.part for answer in answers if answer.value.part != _NONE)
             is_outside = any(answer.value.is_outside for answer in answers) or any(
                 source.is_outside for star in stars for source in star.value
             )
-            exporter = _Exporter(module, is_outside)
+            exporter = _Exporter(next(known, _NONE), is_outside)
         answer = _Answer(exporter)
         answer.consulted, answer.done = consulted, True
         return answer
 
-    def _star_sources(self, module: str) -> _Answer[list[_Exporter]]:
-        """The files, and whether any outside, that a file hands on the exports of."""
-        answer = self._stars.get(module)
+    def _star_sources(self, part: _Part) -> _Answer[list[_Exporter]]:
+        """The parts, and whether any outside, that a part hands on the exports of."""
+        answer = self._stars.get(part)
         if answer is None:
-            outer, self._consulted = self._consulted, [(module, _STARS)]
-            answer = self._stars[module] = _Answer([])  # what comes back here goes in a cycle
-            outline = self._outline(module)
-            for star in outline["stars"] if outline is not None else ():
-                source = self._imported(decode(star), module, 0)
-                if source is EXTERNAL:
-                    answer.value.append(_Exporter("", True))
-                elif source is not None and source.sort == "module":
-                    answer.value.append(_Exporter(source.module))
+            module, within = part
+            outer, self._consulted = self._consulted, [(module, _name_within(within, _STARS))]
+            answer = self._stars[part] = _Answer([])  # what comes back here goes in a cycle
+            outline: Outline = self._outline(module) or {}
+            if within:
+                stars = outline.get("globs", {}).get(within, [])
+            else:
+                stars = outline.get("stars", [])
+            for star in stars:
+                source = self._star_source(decode(star), module)
+                if source is not None:
+                    answer.value.append(source)
             answer.consulted, answer.done = set(self._consulted), True
             self._consulted = outer
         return answer
+
+    def _star_source(self, star: Ref, module: str) -> _Exporter | None:
+        """What hands on all its exports: a file, a module inside of one, an enum's variants."""
+        if star.kind == IMPORTED and not star.attributes:
+            source = self._imported(star, module, 0)
+        else:
+            source = self._value(star, module, 0)
+        if source is EXTERNAL:
+            return _Exporter(_NONE, True)
+        if source is not None and source.sort == "module":
+            return _Exporter((source.module, ""))
+        if source is not None and (source.prefix == "namespace" or source.prefix in CLASSES):
+            return _Exporter((source.module, source.name))
+        return None
 
     def _imported(self, ref: Ref, module: str, deep: int) -> Value | None:
         path, name = self._known.path_of(module), ref.path
@@ -661,7 +760,7 @@ class Resolver:
     def _bases(self, module: str, name: str) -> list[tuple[str, str]]:
         outline = self._outline(module)
         self._consulted.append((module, name))
-        bases = []
+        bases = self._extensions(module, name) if self._sign(module) == FILE_SIGN else []
         for base in outline["bases"].get(name, ()) if outline is not None else ():
             value = self._class(self._value(decode(base), module, 1), 1) if base else None
             if (
@@ -671,6 +770,28 @@ class Resolver:
             ):
                 bases.append((value.module, value.name))
         return bases
+
+    def _extensions(self, module: str, name: str) -> list[tuple[str, str]]:
+        """The same type in the modules that give it members."""
+        system = module_system(module)
+        if system is None or not system.has_extensions:
+            return []
+        last = name.rpartition(".")[2]
+        self._consulted.append((_EXTENDED, last))
+        extensions = []
+        for other in self._extending(last):
+            outline = self._outline(other)
+            for owner, expression in ((outline or {}).get("extended") or {}).items():
+                if last_part(expression) != last or (other, owner) == (module, name):
+                    continue
+                value = self._value(decode(expression), other, 1)
+                if value is not None and (value.module, value.name) == (module, name):
+                    extensions.append((other, owner))
+        return extensions
+
+
+def _name_within(within: str, name: str) -> str:
+    return f"{within}.{name}" if within else name
 
 
 def _flat(consulted: Iterable[_Consulted | _Answer[Any]]) -> set[_Consulted | _Answer[Any]]:
@@ -778,10 +899,14 @@ def _entries(files: Outlined) -> Iterator[tuple[str, str, str, str, str]]:
             for part, some in parts.items()
             for key, value in (some or {}).items()
         ]
+        globs = outline.get("globs") or {}
+        entries += [("globs", f"{within}.{_STARS}", texts) for within, texts in globs.items()]
         entries += [("stars", _STARS, outline.get("stars")), ("all", ALL, outline.get("all"))]
         if settings := outline.get("settings"):
             entries.append(("settings", _SETTINGS, settings))
         yield from ((path, module, key, part, str(value)) for part, key, value in entries)
+        for owner, expression in (outline.get("extended") or {}).items():
+            yield path, _EXTENDED, last_part(expression), owner, expression
 
 
 def _is_still_package(db: Rows, package: str, changed: Collection[str]) -> bool:
@@ -849,13 +974,19 @@ Target = tuple[str, bool, str, int]
 """(target, whether it is what an expression means, method, confidence)."""
 
 
-def _defined_links(path: str, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
+def _defined_links(
+    path: str, rows: Sequence[Sequence[Any]], owner_ids: Mapping[str, str]
+) -> Iterator[Row]:
     """file → namespace → class → method …; `rows`: the file's symbols, Ids with their module, the
     module first.
+
+    `owner_ids`: dotted name → ID of the types that other files define and this one gives members.
     """
     # reversed: of two symbols with one dotted name (a class and a function) the first one stays
     by_name = {row[0].partition(":")[2]: row[0] for row in reversed(rows)}
     module = rows[0][0].partition(":")[2] if rows else ""
+    for owner, identifier in owner_ids.items():
+        by_name.setdefault(f"{module}{FILE_SIGN}{owner}", identifier)
     for identifier, line, *_ in rows:
         prefix, _, name = identifier.partition(":")
         if prefix == "namespace":
@@ -1018,7 +1149,10 @@ def relink(
     """
     now = {path: (targets.module_of(path), facts["outline"]) for path, facts in changed.items()}
     linker = Linker(
-        targets, Outlines(db, dict(now.values())).of, _Defined(db, whole=len(changed) > _AT_ONCE)
+        targets,
+        Outlines(db, dict(now.values())).of,
+        _Defined(db, whole=len(changed) > _AT_ONCE),
+        Extending(db),
     )
     others = [] if alone else _files_to_relink(db, before, now)
     # no rows of its own for a removed file: links of others to it stay in the rows of those others
@@ -1044,15 +1178,16 @@ class Linker:
         targets: ModuleIndex,
         outline: Callable[[str], Outline | None],
         defined: Callable[[str], bool],
+        extending: Callable[[str], Iterable[str]],
     ) -> None:
         self._targets, self._defined = targets, defined
-        self._resolver = Resolver(targets, outline)
+        self._resolver = Resolver(targets, outline, extending)
         self._keys = Keys()
 
     def links_of(self, path: str, facts: Facts) -> Iterator[links.Row]:
         """All links of one file."""
         module = self._targets.module_of(path)
-        yield from _defined_links(path, facts["symbols"])
+        yield from _defined_links(path, facts["symbols"], self._owner_ids(module, facts))
         system = module_system(path)
         if system is None:
             imported = file_links(path, facts["imports"], self._resolver)
@@ -1065,6 +1200,15 @@ class Linker:
         yield from test_links(facts["tests"])
         ids = [row[0] for row in facts["symbols"]]
         yield from used_links(module, ids, facts["uses"], self._resolver, self._defined)
+
+    def _owner_ids(self, module: str, facts: Facts) -> dict[str, str]:
+        """Dotted name → ID of the types of other files that this one gives members."""
+        owner_ids = {}
+        for owner, expression in (facts["outline"].get("extended") or {}).items():
+            value = self._resolver.value_of(expression, module)
+            if value is not None and value.sort == "symbol" and value.prefix in CLASSES:
+                owner_ids[owner] = value.id
+        return owner_ids
 
     def consulted(self, path: str) -> bytes:
         """The keys that the links of this file depend on, all of which were asked for since the
@@ -1086,6 +1230,19 @@ def _facts(db: Database, paths: list[str], targets: ModuleIndex) -> Iterator[tup
         for path in batch:
             if keys[path] in facts:
                 yield path, facts_under(facts[keys[path]], targets.module_of(path), path)
+
+
+class Extending:
+    """Name of a type → the modules that give members to a type of another one named so."""
+
+    def __init__(self, db: Rows) -> None:
+        self._db = db
+        self._modules: dict[str, list[str]] = {}
+
+    def __call__(self, name: str) -> list[str]:
+        if name not in self._modules:
+            self._modules[name] = name_index.files_with(self._db, extension_word(name))
+        return self._modules[name]
 
 
 class _Defined:

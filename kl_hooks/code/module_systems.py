@@ -23,6 +23,12 @@ none.
 """
 PACKAGE_FILES: Final = ("package.json", "Cargo.toml")
 """The configuration files that name packages."""
+MODULE: Final = "::"
+"""After an exported name: the module of this name, where a value may have the same."""
+WRITTEN_PATH: Final = "path"
+"""The manner in an import row of what no statement imports: a whole path is written where it is
+used (`crate::cart::total()`).
+"""
 WHOLE: Final = "*="
 """Instead of an imported name: what the module exports as a whole (`require`, `export =`)."""
 
@@ -62,9 +68,33 @@ class ModuleSystem(Protocol):
 
     constructor: str
     """The method that is called for a class; empty where there is none."""
+    has_extensions: bool
+    """Whether a file may give members to a type of another one."""
+
+    def split(self, specifier: str) -> tuple[str, tuple[str, ...]]:
+        """Return the part of a specifier that `find` knows, and the names that are followed from
+        there, each exported by what is named before.
+        """
 
     def find(self, specifier: str, importer: str, view: FileView) -> ImportTarget | None:
-        """Return what `specifier` means in the file `importer`; None outside of the repository."""
+        """Return what a part of a specifier means in the file `importer`; None outside of the
+        repository.
+        """
+
+    def imported_file(self, specifier: str, name: str, importer: str, view: FileView) -> str | None:
+        """Return the file that the import of a name from a module leads to, by files alone; None
+        outside of the repository.
+        """
+
+    def settings_of(self, rows: Iterable[Sequence[Any]]) -> Mapping[str, str]:
+        """Return what a source file states about imports of others, by its import rows, as
+        `FileView.settings` has it.
+        """
+
+    def otherwise(self, specifier: str, name: str) -> str:
+        """Return the specifier that is meant where what `specifier` means has no such name; empty
+        where that is nothing.
+        """
 
     def outside(self, specifier: str, importer: str) -> str:
         """Return the name of a module that the repository does not have."""
@@ -111,12 +141,16 @@ def path_links(
 ) -> list[Link]:
     """The import Links of a file whose module is named by its path, as `modules.file_links`."""
     links_by_place: dict[tuple[str, int, str], Link] = {}
-    for specifier, _, _, line, manner, _ in rows:
-        target = system.find(specifier, path, view)
-        name = target.path if target is not None else system.outside(specifier, path)
+    for specifier, imported_name, _, line, manner, _ in rows:
+        name = system.imported_file(specifier, imported_name, path, view)
+        if name is None and manner == WRITTEN_PATH:
+            continue
+        if name is None:
+            name = system.outside(specifier, path)
         if name != path:
+            method = "import" if manner == WRITTEN_PATH else manner
             link = Link(
-                f"namespace:{path}", "imports", f"namespace:{name}", path, line, manner, 100
+                f"namespace:{path}", "imports", f"namespace:{name}", path, line, method, 100
             )
             links_by_place.setdefault((name, line, manner), link)
     return sorted(links_by_place.values(), key=lambda link: (link.line, link.target, link.method))
@@ -130,3 +164,11 @@ def encoded(specifier: str) -> str:
 def decoded(specifier: str) -> str:
     """The specifier again."""
     return unquote(specifier)
+
+
+_EXTENDED: Final = "impl:"
+
+
+def extension_word(name: str) -> str:
+    """The word in the name index of a file that gives members to a type of another file."""
+    return f"{_EXTENDED}{name}"

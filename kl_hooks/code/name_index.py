@@ -36,6 +36,18 @@ def files_mentioning(db: Rows, names: Collection[str]) -> dict[str, str]:
     return all_files(db)
 
 
+def files_with(db: Rows, word: str) -> list[str]:
+    """The paths of the files that mention a word that few files do."""
+    return sorted(
+        path
+        for some in chunks(sorted(_file_numbers(db, (word,))))
+        for path, words in db.rows(
+            f"SELECT path, names FROM said WHERE number IN ({placeholders(some)})", some
+        )
+        if word in words.split()
+    )
+
+
 def _file_numbers(db: Rows, names: Collection[str]) -> set[int]:
     """The numbers of all files that mention one of `names`, and of some others."""
     return {

@@ -35,6 +35,7 @@ from kl_hooks.code.modules import (
     plain_name,
 )
 from kl_hooks.code.plugin import HEADS
+from kl_hooks.code.scanner.expressions import last_part
 from kl_hooks.code.scanner.parser import (
     WORD,
     Facts,
@@ -273,13 +274,22 @@ class _Maker:
         self._named = FilesFacts(facts, files)
         self._modules = modules = {path: module for path, (_, module) in files.items()}
         outlines: dict[str, Any] = {}
+        extending: dict[str, list[str]] = {}
         self._bear: set[str] = set()
         for path, module in modules.items():
             facts_of_file = self._named[path]
             outlines[module] = facts_of_file["outline"] or None
             self._bear |= _defined_last_names(facts_of_file, module)
+            extended = facts_of_file["outline"].get("extended") or {}
+            for name in sorted({last_part(expression) for expression in extended.values()}):
+                extending.setdefault(name, []).append(module)
         self._targets = ModuleIndex(modules)
-        self._linker = Linker(self._targets, outlines.get, self._bear.__contains__)
+        self._linker = Linker(
+            self._targets,
+            outlines.get,
+            self._bear.__contains__,
+            lambda name: sorted(extending.get(name, ())),
+        )
 
     def shares(self, paths: Sequence[str]) -> Iterator[bytes]:
         """The rows of all of these, some files after some."""

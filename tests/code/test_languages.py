@@ -23,7 +23,7 @@ from kl_hooks.code.languages import (
 )
 from kl_hooks.hookspecs import Scanner
 
-OPTIONAL = {"TypeScript", "JavaScript"}
+OPTIONAL = {"TypeScript", "JavaScript", "Rust"}
 
 
 @pytest.fixture
@@ -49,11 +49,11 @@ def test_each_language_that_is_not_read_is_counted_once() -> None:
 @pytest.mark.usefixtures("without_the_extra")
 def test_without_the_extra_what_it_would_read_is_counted_with_the_install_line() -> None:
     assert [scanner.language for scanner in own_scanners()] == ["python"]
-    numbers = unread(["a.ts", "b.tsx", "c.js", "d.go"], own_scanners())
-    assert numbers == {"TypeScript": 2, "Go": 1, "JavaScript": 1}
+    numbers = unread(["a.ts", "b.tsx", "c.js", "d.go", "e.rs"], own_scanners())
+    assert numbers == {"TypeScript": 2, "Go": 1, "JavaScript": 1, "Rust": 1}
     assert unread_text(numbers) == (
-        "4 files not assessed, no scanner reads TypeScript (2), Go (1), JavaScript (1);"
-        f" TypeScript and JavaScript: {EXTRA}"
+        "5 files not assessed, no scanner reads TypeScript (2), Go (1), JavaScript (1), Rust (1);"
+        f" TypeScript, JavaScript and Rust: {EXTRA}"
     )
 
 
@@ -61,7 +61,7 @@ def test_no_parser_is_imported_before_one_of_its_files_is_read() -> None:
     source = (
         "import sys; from kl_hooks.code.languages import own_scanners; s = own_scanners();"
         " s[0].scan(b'x = 1', 'a.py', '_');"
-        " print(sorted(m for m in sys.modules if 'tree_sitter' in m or 'typescript' in m));"
+        " print(sorted(m for m in sys.modules if 'tree_sitter' in m or 'typescript' in m or 'rust' in m));"
         " s[1].scan(b'let x = 1', 'a.ts', '_'); print('tree_sitter_typescript' in sys.modules)"
     )
     done = subprocess.run(
@@ -92,6 +92,8 @@ def test_stubs_are_not_counted_as_python() -> None:
 
 CONFIGURATIONS = {
     "package.json": True,
+    "crates/cart/Cargo.toml": True,
+    "my-Cargo.toml": False,
     "web/tsconfig.base.json": True,
     "my-package.json": False,
     "web/old_tsconfig.json": False,

@@ -451,12 +451,12 @@ def reexported_symbol(graph: Graph, name: str, prefix: str = "") -> Symbol | Non
         return None
     # imported late: a name that is defined where it is looked for, as most are, needs no resolver
     from kl_hooks.code.file_facts import Outlines
-    from kl_hooks.code.linker import Resolver
+    from kl_hooks.code.linker import Extending, Resolver
     from kl_hooks.code.modules import ModuleIndex
     from kl_hooks.code.scanner.expressions import IMPORTED, Ref
 
     index = ModuleIndex(dict(graph.db.rows("SELECT path, module FROM files")))
-    resolver = Resolver(index, Outlines(graph.db, {}).of)
+    resolver = Resolver(index, Outlines(graph.db, {}).of, Extending(graph.db))
     for module in modules:
         if index.called(module):
             first, *attributes = parts[module.count(".") + 1 :]

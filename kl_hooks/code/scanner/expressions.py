@@ -99,6 +99,12 @@ def with_attributes(expression: str, attributes: str) -> str:
     )
 
 
+def last_part(expression: str) -> str:
+    """The last name of an expression."""
+    ref = decode(expression)
+    return ref.attributes[-1] if ref.attributes else ref.root_name
+
+
 def is_anonymous(expression: str) -> bool:
     """True for an instance or what `self` is: which has no name of its own, so that nothing can
     link to it.

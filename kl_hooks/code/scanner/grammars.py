@@ -19,13 +19,17 @@ _SMALL: Final = 20_000
 
 @cache
 def _language(grammar: str) -> Language:
-    """A grammar: `typescript`, `tsx` or `javascript`."""
+    """A grammar: `typescript`, `tsx`, `javascript` or `rust`."""
     import tree_sitter
 
     if grammar == "javascript":
         import tree_sitter_javascript
 
         language: Any = tree_sitter_javascript.language()
+    elif grammar == "rust":
+        import tree_sitter_rust
+
+        language = tree_sitter_rust.language()
     else:
         import tree_sitter_typescript
 
@@ -47,18 +51,24 @@ def _parser(grammar: str) -> Parser:
 def _literals(grammar: str) -> QueryCursor:
     import tree_sitter
 
-    patterns = " ".join(f"({kind}) @{kind}" for kind in LITERALS)
+    patterns = " ".join(f"({kind}) @{kind}" for kind in _kinds_of_literals(grammar))
     return tree_sitter.QueryCursor(tree_sitter.Query(_language(grammar), patterns))
 
 
 LITERALS: Final = ("comment", "string", "template_string", "regex")
 """What is no code: its layout and its signs mean nothing else."""
+_RUST_COMMENTS: Final = ("line_comment", "block_comment")
+_RUST_LITERALS: Final = (*_RUST_COMMENTS, "string_literal", "raw_string_literal", "char_literal")
+
+
+def _kinds_of_literals(grammar: str) -> tuple[str, ...]:
+    return _RUST_LITERALS if grammar == "rust" else LITERALS
 
 
 def literals_of(root: Node, grammar: str) -> list[tuple[int, int, str]]:
-    """(start, end, kind) of all comments and literals."""
+    """(start, end, kind) of all comments and literals; `comment` is the kind of every comment."""
     return [
-        (node.start_byte, node.end_byte, kind)
+        (node.start_byte, node.end_byte, "comment" if kind in _RUST_COMMENTS else kind)
         for kind, nodes in _literals(grammar).captures(root).items()
         for node in nodes
     ]
@@ -74,7 +84,7 @@ def parse(content: bytes, grammar: str) -> tuple[Tree, list[tuple[int, int]]]:
     of a function type that are called `any` or the like, and `f<typeof import("m")>()`.
     """
     tree = _parser(grammar).parse(content)
-    if not tree.root_node.has_error or grammar == "javascript":
+    if not tree.root_node.has_error or grammar in ("javascript", "rust"):
         return tree, []
     comments = [
         (start, end)

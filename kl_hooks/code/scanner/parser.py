@@ -53,7 +53,11 @@ class Outline(TypedDict, total=False):
     all: list[str] | None
     """`__all__`."""
     settings: dict[str, str]
-    """Of a configuration file: what it states, by name."""
+    """Of a configuration file: what it states, by name; of Rust the files of its modules."""
+    globs: dict[str, list[str]]
+    """Module that is written inside the file → expressions of its star imports."""
+    extended: dict[str, str]
+    """Type with members here that other files may define → its expression."""
 
 
 class Facts(TypedDict, total=False):

@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.code.scanner.parser import LONGEST, shortened
 
@@ -27,11 +27,31 @@ _STAR: Final = re.compile(r"^\s*\*+ ?")
 _BETWEEN: Final = re.compile(rb"[\s;]*")
 
 
+class Lexicon(NamedTuple):
+    """What of a language decides words and hashes."""
+
+    token: re.Pattern[bytes]
+    """A comment, a literal or an identifier, in one group."""
+    keywords: frozenset[bytes]
+    documentation: tuple[bytes, ...]
+    """The beginnings of comments that are documentation."""
+    words: dict[bytes, str]
+    """Identifier → its word, empty for a keyword: source repeats the same ones over and over."""
+    is_end_read: bool
+    """Whether the end of a line may end a statement."""
+
+
 class Source:
     """The bytes of a file, with its comments and literals."""
 
-    def __init__(self, content: bytes, literals: Sequence[tuple[int, int, str]]) -> None:
+    def __init__(
+        self,
+        content: bytes,
+        literals: Sequence[tuple[int, int, str]],
+        lexicon: Lexicon | None = None,
+    ) -> None:
         self.content = content
+        self._lexicon = lexicon if lexicon is not None else SCRIPT
         # what is inside of a template is part of it
         self._spans = sorted(literals)
         self._starts = [span[0] for span in self._spans]
@@ -86,10 +106,15 @@ class Source:
                 elif kind == "comment":
                     code += b" "
                 else:
-                    parts += [_plain(bytes(code)), _literal(self.content[begin:stop], kind)]
+                    parts += [self._plain(bytes(code)), _literal(self.content[begin:stop], kind)]
                     code.clear()
-        parts.append(_plain(bytes(code)))
+        parts.append(self._plain(bytes(code)))
         return sha256(_LAST_COMMA.sub(b"", b"\0".join(parts))).digest()
+
+    def _plain(self, text: bytes) -> bytes:
+        if self._lexicon.is_end_read:
+            text = _ENDED.sub(rb"\1;", text)
+        return b" ".join(_TOKENS.findall(text))
 
     def _pieces(self, start: int, end: int) -> Iterator[tuple[int, int, str]]:
         """(start, end, kind) of code (no kind), comments and literals between two places."""
@@ -105,10 +130,6 @@ class Source:
             index += 1
         if place < end:
             yield place, end, ""
-
-
-def _plain(text: bytes) -> bytes:
-    return b" ".join(_TOKENS.findall(_ENDED.sub(rb"\1;", text)))
 
 
 def _literal(text: bytes, kind: str) -> bytes:
@@ -150,7 +171,10 @@ _KEYWORDS: Final = frozenset(
 
 
 def words_by_symbol(
-    content: bytes, regions: Sequence[tuple[int, int, int, int]], hidden_lines: set[int]
+    content: bytes,
+    regions: Sequence[tuple[int, int, int, int]],
+    hidden_lines: set[int],
+    lexicon: Lexicon | None = None,
 ) -> dict[int, str]:
     """Place of a symbol → its words, each other field announced by its sign (see
     `index.postings.SymbolText`).
@@ -159,7 +183,8 @@ def words_by_symbol(
     the innermost. `hidden_lines`: from 0, of which nothing is stored.
     """
     # one group: split() gives what is between tokens and the tokens in turn, at the speed of C
-    pieces = _TOKEN.split(content)
+    lexicon = lexicon if lexicon is not None else SCRIPT
+    pieces = lexicon.token.split(content)
     tokens, offsets = pieces[1::2], [*accumulate(map(len, pieces))][::2]
     hidden = _hidden_tokens(content, hidden_lines, tokens, offsets) if hidden_lines else frozenset()
     words: dict[int, list[str]] = {place: [] for *_, place in regions}
@@ -173,7 +198,7 @@ def words_by_symbol(
                 shown = [tokens[number] for number in numbers if number not in hidden]
             else:
                 shown = tokens[first:end]
-            last_signs[place] = _add_words(words[place], last_signs[place], sign, shown)
+            last_signs[place] = _add_words(words[place], last_signs[place], sign, shown, lexicon)
         first = end
     return {place: " ".join(texts) for place, texts in words.items()}
 
@@ -208,22 +233,39 @@ def _stretches(regions: Sequence[tuple[int, int, int, int]]) -> Iterator[tuple[i
             stack.pop()
 
 
-_known: Final[dict[bytes, str]] = {}
-"""Identifier → its word, empty for a keyword: source repeats the same ones over and over."""
 _MOST_KNOWN: Final = 100_000
+_RUST_TOKEN: Final = re.compile(
+    rb"""(?xs)
+    (//[^\n]*|/\*.*?\*/
+    |b?r(?:"[^"]*"|\#"(?:(?!"\#).)*"\#|\#\#"(?:(?!"\#\#).)*"\#\#)
+    |"(?:\\.|[^"\\])*"
+    |'(?:\\(?:x..|u\{[^}']*\}|[^\n])|[\x00-\x26\x28-\x5b\x5d-\x7f]|[\xc0-\xff][\x80-\xbf]+)'
+    |[A-Za-z_\x80-\xff][\w\x80-\xff]*)"""
+)
+_RUST_KEYWORDS: Final = frozenset(
+    b"Self abstract as async await become box break const continue crate do dyn else enum extern"
+    b" false final fn for if impl in let loop macro match mod move mut override priv pub ref return"
+    b" self static struct super trait true try type typeof unsafe unsized use virtual where while"
+    b" yield".split()
+)
+SCRIPT: Final = Lexicon(_TOKEN, _KEYWORDS, (b"/**",), {}, True)
+"""TypeScript and JavaScript."""
+RUST: Final = Lexicon(_RUST_TOKEN, _RUST_KEYWORDS, (b"///", b"//!", b"/**", b"/*!"), {}, False)
 
 
-def _add_words(into: list[str], last: str, code_sign: str, tokens: Iterable[bytes]) -> str:
+def _add_words(
+    into: list[str], last: str, code_sign: str, tokens: Iterable[bytes], lexicon: Lexicon
+) -> str:
     """Add the words of some tokens, each other field announced by its sign; returns the last
     sign.
     """
-    find, add = _known.get, into.append
+    find, add = lexicon.words.get, into.append
     for token in tokens:
         word = find(token)
         if word is None:
             first = token[:1]
-            if first in _NO_NAME:
-                sign = _sign(token, first)
+            if first in _NO_NAME or b'"' in token:
+                sign = _sign(token, first, lexicon)
                 texts = _WORD.findall(token.decode("utf-8", "replace"))
                 texts = [text for text in texts if len(text) <= _LONGEST_WORD]
                 if texts:
@@ -232,7 +274,7 @@ def _add_words(into: list[str], last: str, code_sign: str, tokens: Iterable[byte
                         last = sign
                     into += texts
                 continue
-            word = _known_word(token)
+            word = _known_word(token, lexicon)
         if word:
             if last != code_sign:
                 add(code_sign)
@@ -244,21 +286,22 @@ def _add_words(into: list[str], last: str, code_sign: str, tokens: Iterable[byte
 _NO_NAME: Final = frozenset((b"/", b'"', b"'", b"`"))
 
 
-def _sign(token: bytes, first: bytes) -> str:
+def _sign(token: bytes, first: bytes, lexicon: Lexicon) -> str:
     """The sign of the field of a comment or literal."""
     if first != b"/":
         return '"'
-    return "'" if token.startswith(b"/**") else "#"
+    return "'" if token.startswith(lexicon.documentation) else "#"
 
 
-def _known_word(token: bytes) -> str:
+def _known_word(token: bytes, lexicon: Lexicon) -> str:
     """The word that an identifier is; empty for a keyword."""
     name = token.decode("utf-8", "replace").replace("$", "")
-    is_word = token not in _KEYWORDS and len(name) <= _LONGEST_WORD and name.isidentifier()
-    if len(_known) > _MOST_KNOWN:
-        _known.clear()
-    _known[token] = name if is_word else ""
-    return _known[token]
+    is_word = token not in lexicon.keywords and len(name) <= _LONGEST_WORD and name.isidentifier()
+    words = lexicon.words
+    if len(words) > _MOST_KNOWN:
+        words.clear()
+    words[token] = name if is_word else ""
+    return words[token]
 
 
 def _hidden_tokens(

@@ -54,6 +54,24 @@ class NodeModules:
     """The module system of TypeScript and JavaScript."""
 
     constructor: str = "constructor"
+    has_extensions: bool = False
+
+    def split(self, specifier: str) -> tuple[str, tuple[str, ...]]:
+        """A specifier means a file as a whole."""
+        return specifier, ()
+
+    def imported_file(self, specifier: str, name: str, importer: str, view: FileView) -> str | None:
+        """The file that a specifier means, whatever is imported from it."""
+        target = self.find(specifier, importer, view)
+        return target.path if target is not None else None
+
+    def settings_of(self, rows: Iterable[Sequence[Any]]) -> Mapping[str, str]:
+        """A source file states nothing."""
+        return {}
+
+    def otherwise(self, specifier: str, name: str) -> str:
+        """A name that a file does not export is none."""
+        return ""
 
     def find(self, specifier: str, importer: str, view: FileView) -> ImportTarget | None:
         """The file that a specifier means."""

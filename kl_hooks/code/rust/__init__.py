@@ -1,0 +1,1 @@
+"""Rust: its scanner, and how Cargo and `mod` name its modules."""

@@ -1,0 +1,84 @@
+"""The scanner of `Cargo.toml`: what it states of crates, targets and dependencies."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kl_hooks.code.scanner.parser import LARGEST, Facts, too_large_facts, unreadable_facts
+
+_TARGETS: Final = ("bin", "example", "test", "bench")
+_DEPENDENCIES: Final = ("dependencies", "dev-dependencies", "build-dependencies")
+PACKAGE: Final = "crate:"
+"""Before the name of a package, so that none of npm has it."""
+
+
+def scan_cargo(content: bytes, path: str, module: str) -> Facts:
+    """The facts of a `Cargo.toml`: no symbols, and what it states of modules."""
+    facts = unreadable_facts("")
+    if len(content) > LARGEST:
+        return too_large_facts()
+    try:
+        stated = tomllib.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as problem:
+        return unreadable_facts(f"0:0: it is no TOML ({problem})")
+    facts["outline"]["settings"] = {**_package(stated), **_dependencies(stated)}
+    return facts
+
+
+def identifier(name: str) -> str:
+    """The name of a package as code has it."""
+    return name.replace("-", "_")
+
+
+def _package(stated: Mapping[str, Any]) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    name = _table(stated.get("package")).get("name")
+    library = _table(stated.get("lib"))
+    if isinstance(name, str):
+        settings["name"] = PACKAGE + identifier(name)
+        settings["crate"] = identifier(str(library.get("name", name)))
+    if isinstance(library.get("path"), str):
+        settings["library"] = library["path"]
+    targets = [
+        target["path"]
+        for key in _TARGETS
+        for target in _tables(stated.get(key))
+        if isinstance(target.get("path"), str)
+    ]
+    if targets:
+        settings["targets"] = json.dumps(targets, ensure_ascii=False)
+    return settings
+
+
+def _dependencies(stated: Mapping[str, Any]) -> dict[str, str]:
+    tables = [_table(stated.get(key)) for key in _DEPENDENCIES]
+    for target in _table(stated.get("target")).values():  # `[target.'cfg(unix)'.dependencies]`
+        tables += [_table(_table(target).get(key)) for key in _DEPENDENCIES]
+    settings = {"dependencies": _rows(tables)}
+    if "workspace" in stated:
+        settings["workspace"] = _rows([_table(_table(stated["workspace"]).get("dependencies"))])
+    return settings
+
+
+def _rows(tables: list[dict[str, Any]]) -> str:
+    """Name in code → [package, path, whether the workspace states more], as JSON."""
+    rows = {}
+    for table in tables:
+        for name, dependency in table.items():
+            parts = _table(dependency)
+            package, path = parts.get("package", name), parts.get("path", "")
+            if isinstance(package, str) and isinstance(path, str):
+                is_shared = parts.get("workspace") is True
+                rows[identifier(name)] = [identifier(package), path, is_shared]
+    return json.dumps(rows, ensure_ascii=False)
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _tables(value: Any) -> list[dict[str, Any]]:
+    return [part for part in value if isinstance(part, dict)] if isinstance(value, list) else []

@@ -1,0 +1,403 @@
+"""What paths mean and what uses are linked to, in repositories with Rust, asked as a user does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.code.query.lookup import resolve_text
+from kl_hooks.code.query.session import open_graph, refresh_graph
+from kl_hooks.graph import links
+from kl_hooks.workspace import Workspace
+from tests.code.making import repository, workspace
+from tests.git.repos import write
+from tests.support import checkout
+
+SHOP = {
+    "shop/core.py": "class Cart:\n    def total(self):\n        return 1\n",
+    "Cargo.toml": (
+        '[workspace]\nmembers = ["crates/*"]\n[workspace.dependencies]\n'
+        'cart-core = { path = "crates/cart" }\n'
+    ),
+    "crates/cart/Cargo.toml": '[package]\nname = "cart-core"\n',
+    "crates/cart/src/lib.rs": (
+        "//! The cart.\npub mod cart;\nmod ops;\npub mod total;\n"
+        "pub mod prelude { pub use crate::cart::*; }\n"
+        "pub use cart::{Cart, Line as Item};\npub use total::total;\n"
+    ),
+    "crates/cart/src/cart.rs": (
+        "/// Holds lines.\n#[derive(Debug)]\npub struct Cart { pub last: Line }\n"
+        "pub struct Line { pub price: u32 }\n"
+        "impl Line { pub fn cost(&self) -> u32 { self.price } }\n"
+        "impl Cart {\n    pub fn new() -> Self { Cart { last: Line { price: 0 } } }\n"
+        "    pub fn add(&mut self, line: Line) -> &mut Self { self.refresh(); self }\n}\n"
+        "pub trait Shop { fn close(&self); fn reopen(&self) { self.close() } }\n"
+        "pub enum Color { Red, Green }\n"
+        "#[cfg(test)]\nmod tests {\n    use super::*;\n    #[test]\n"
+        "    fn adds() { let mut cart = Cart::new(); assert_eq!(cart.sum(), Color::Red); }\n}\n"
+    ),
+    "crates/cart/src/ops/mod.rs": (
+        "use super::cart::{self, Cart};\npub mod rates;\n"
+        "impl Cart {\n    pub fn refresh(&self) -> u32 { self.sum() }\n"
+        "    pub fn sum(&self) -> u32 { crate::total(self) }\n}\n"
+        "impl cart::Shop for Cart { fn close(&self) {} }\n"
+    ),
+    "crates/cart/src/ops/rates.rs": "pub(super) fn rate() -> u32 { super::super::total::zero() }\n",
+    "crates/cart/src/total.rs": (
+        "use crate::Cart;\npub fn total(cart: &Cart) -> u32 { cart.last.cost() }\n"
+        "pub fn zero() -> u32 { 0 }\n"
+    ),
+    "crates/app/Cargo.toml": (
+        '[package]\nname = "app"\n[dependencies]\n'
+        'basket = { package = "cart-core", path = "../cart" }\n'
+        'cart-core = { workspace = true }\nserde = "1"\n'
+    ),
+    "crates/app/src/main.rs": (
+        "use basket::prelude::*;\nuse cart_core::{total as whole, Item};\nuse serde::Serialize;\n"
+        "fn main() {\n    let cart = Cart::new();\n    whole(&cart);\n    cart.reopen();\n"
+        "    let item = Item { price: 2 };\n    item.cost();\n"
+        '    cart_core::total::zero();\n    println!("{}", cart.add(item).sum());\n}\n'
+        "fn maybe(thing: impl Unknown) { thing.sum() }\n"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    return repository(tmp_path_factory.mktemp("shop") / "repo", SHOP)
+
+
+def uses(ws: Workspace, text: str) -> set[str]:
+    """`source relation line method` of all that leads to a symbol, but what defines it."""
+    with open_graph(ws) as graph:
+        symbol = resolve_text(graph, text)
+        return {
+            f"{link.source.partition(':')[2]} {link.relation} {link.line} {link.method}"
+            for link in links.incoming(graph.db, symbol.id)
+            if link.relation != "defines"
+        }
+
+
+def imports(ws: Workspace, path: str) -> set[str]:
+    """The modules that a file imports."""
+    with open_graph(ws) as graph:
+        return {
+            link.target.partition(":")[2]
+            for link in links.outgoing(graph.db, f"namespace:{path}")
+            if link.relation == "imports" and link.target.startswith("namespace:")
+        }
+
+
+def test_imports_lead_to_files_through_mod_and_cargo(shop: Workspace) -> None:
+    assert imports(shop, "crates/cart/src/lib.rs") == {
+        "crates/cart/src/cart.rs",
+        "crates/cart/src/ops/mod.rs",
+        "crates/cart/src/total.rs",
+    }
+    assert imports(shop, "crates/cart/src/ops/mod.rs") == {
+        "crates/cart/src/cart.rs",
+        "crates/cart/src/lib.rs",  # by `crate::total(self)`
+        "crates/cart/src/ops/rates.rs",
+    }
+    assert imports(shop, "crates/app/src/main.rs") == {
+        "crates/cart/src/lib.rs",
+        "crates/cart/src/total.rs",
+        "extern/serde",
+    }
+
+
+def test_uses_of_paths_lead_through_re_exports_globs_and_renames(shop: Workspace) -> None:
+    main = "crates/app/src/main.rs#main"
+    assert f"{main} calls 5 import" in uses(shop, "Cart.new")
+    assert f"{main} references 8 import" in uses(shop, "type:crates/cart/src/cart.rs#Line")
+    assert {
+        f"{main} calls 6 import",
+        "crates/cart/src/ops/mod.rs#Cart.sum calls 5 import",
+    } <= uses(shop, "function:crates/cart/src/total.rs#total")
+    assert uses(shop, "zero") == {
+        f"{main} calls 10 import",
+        "crates/cart/src/ops/rates.rs#rate calls 1 import",
+    }
+    assert uses(shop, "Color.Red") == {"crates/cart/src/cart.rs#tests.adds references 16 import"}
+
+
+def test_a_method_is_linked_where_its_receiver_is_plain(shop: Workspace) -> None:
+    main = "crates/app/src/main.rs#main"
+    assert uses(shop, "Line.cost") == {
+        f"{main} calls 9 instance",
+        "crates/cart/src/total.rs#total calls 2 instance",
+    }
+    with open_graph(shop) as graph:
+        unresolved = links.incoming(graph.db, "name:sum")
+    assert {link.source for link in unresolved} == {"function:crates/app/src/main.rs#maybe"}
+
+
+def test_a_method_in_another_file_belongs_to_its_type(shop: Workspace) -> None:
+    total = "method:crates/cart/src/ops/mod.rs#Cart.sum"
+    assert uses(shop, total) == {
+        "crates/cart/src/ops/mod.rs#Cart.refresh calls 4 instance",
+        "crates/cart/src/cart.rs#tests.adds calls 16 return annotation",
+        "crates/app/src/main.rs#main calls 11 return annotation",
+    }
+    assert uses(shop, "Cart.refresh") == {"crates/cart/src/cart.rs#Cart.add calls 8 self"}
+    with open_graph(shop) as graph:
+        (definition,) = [
+            link for link in links.incoming(graph.db, total) if link.relation == "defines"
+        ]
+    assert definition.source == "type:crates/cart/src/cart.rs#Cart"
+
+
+def test_a_method_of_a_trait_is_known_by_the_types_that_implement_it(shop: Workspace) -> None:
+    assert uses(shop, "Shop.reopen") == {"crates/app/src/main.rs#main calls 7 return annotation"}
+    assert "crates/cart/src/cart.rs#Shop.reopen calls 10 self" in uses(shop, "Shop.close")
+
+
+def test_a_python_class_of_that_name_is_another_symbol(shop: Workspace) -> None:
+    assert uses(shop, "shop.core.Cart") == set()
+    assert uses(shop, "cart.rs#Cart")
+
+
+PATHS: dict[str, tuple[dict[str, str], str, str]] = {
+    "a file": ({"src/lib.rs": "mod a;", "src/a.rs": "fn it() {}"}, "src/lib.rs: a::it", "src/a.rs"),
+    "a folder": (
+        {"src/lib.rs": "mod a;", "src/a/mod.rs": "fn it() {}"},
+        "src/lib.rs: a::it",
+        "src/a/mod.rs",
+    ),
+    "a file below a file": (
+        {"src/lib.rs": "mod a;", "src/a.rs": "mod b;", "src/a/b.rs": "fn it() {}"},
+        "src/lib.rs: a::b::it",
+        "src/a/b.rs",
+    ),
+    "a path of its own": (
+        {"src/lib.rs": '#[path = "x/y.rs"] mod a;', "src/x/y.rs": "fn it() {}"},
+        "src/lib.rs: crate::a::it",
+        "src/x/y.rs",
+    ),
+    "above a path of its own": (
+        {"src/lib.rs": '#[path = "x/y.rs"] mod a; fn it() {}', "src/x/y.rs": ""},
+        "src/x/y.rs: super::it",
+        "src/lib.rs",
+    ),
+    "a file below an inline module": (
+        {"src/lib.rs": "mod a { pub mod b; }", "src/a/b.rs": "fn it() {}"},
+        "src/lib.rs: a::b::it",
+        "src/a/b.rs",
+    ),
+    "above an inline module": (
+        {"src/lib.rs": "mod a { fn it() {} pub mod b; }", "src/a/b.rs": ""},
+        "src/a/b.rs: super::it",
+        "src/lib.rs#a",
+    ),
+    "above above": (
+        {"src/lib.rs": "mod a; fn it() {}", "src/a.rs": "mod b;", "src/a/b.rs": ""},
+        "src/a/b.rs: super::super::it",
+        "src/lib.rs",
+    ),
+    "the root of a program": (
+        {"src/main.rs": "mod a; fn it() {}", "src/a.rs": "", "src/lib.rs": "fn it() {}"},
+        "src/a.rs: crate::it",
+        "src/main.rs",
+    ),
+    "the library of a program": (
+        {"src/lib.rs": "pub fn it() {}", "src/main.rs": ""},
+        "src/main.rs: my_lib::it",
+        "src/lib.rs",
+    ),
+    "the library of a test": (
+        {"src/lib.rs": "pub fn it() {}", "tests/t.rs": ""},
+        "tests/t.rs: my_lib::it",
+        "src/lib.rs",
+    ),
+    "a module of a test": (
+        {"tests/t.rs": "mod common;", "tests/common/mod.rs": "pub fn it() {}"},
+        "tests/t.rs: common::it",
+        "tests/common/mod.rs",
+    ),
+    "a program with a path of its own": (
+        {
+            "Cargo.toml": '[package]\nname = "my-lib"\n[[bin]]\nname = "b"\npath = "cli/b.rs"\n',
+            "cli/b.rs": "mod a; fn it() {}",
+            "cli/a.rs": "",
+        },
+        "cli/a.rs: crate::it",
+        "cli/b.rs",
+    ),
+    "a library with a name and path of its own": (
+        {
+            "Cargo.toml": '[package]\nname = "x"\n[dependencies]\ny = { path = "y" }\n',
+            "src/main.rs": "",
+            "y/Cargo.toml": '[package]\nname = "y"\n[lib]\nname = "why"\npath = "why.rs"\n',
+            "y/why.rs": "pub fn it() {}",
+        },
+        "src/main.rs: why::it",
+        "y/why.rs",
+    ),
+    "a module and a function of one name": (
+        {"src/lib.rs": "mod it; pub use it::it;", "src/it.rs": "pub fn it() {}"},
+        "src/lib.rs: crate::it",
+        "src/it.rs",
+    ),
+    "a module of the name of a function": (
+        {
+            "src/lib.rs": "mod sleep; pub use sleep::sleep;",
+            "src/sleep.rs": "pub fn sleep() {} pub fn it() {}",
+        },
+        "src/lib.rs: crate::sleep::it",
+        "src/sleep.rs",
+    ),
+    "a re-export of a re-export": (
+        {
+            "src/lib.rs": "mod a; mod b; pub use b::renamed as last;",
+            "src/a.rs": "pub fn it() {}",
+            "src/b.rs": "pub use super::a::it as renamed;",
+        },
+        "src/lib.rs: last",
+        "src/a.rs",
+    ),
+    "a glob of a glob": (
+        {
+            "src/lib.rs": "mod a; mod b; use b::*;",
+            "src/a.rs": "pub fn it() {}",
+            "src/b.rs": "pub use crate::a::*;",
+        },
+        "src/lib.rs: it",
+        "src/a.rs",
+    ),
+    "globs in a cycle": (
+        {
+            "src/lib.rs": "mod a; mod b; use b::*;",
+            "src/a.rs": "pub use crate::b::*; pub fn it() {}",
+            "src/b.rs": "pub use crate::a::*;",
+        },
+        "src/lib.rs: it",
+        "src/a.rs",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_a_path_means(name: str, tmp_path: Path) -> None:
+    files, question, target = PATHS[name]
+    path, _, called = question.partition(": ")
+    files = {"Cargo.toml": '[package]\nname = "my-lib"\n', **files}
+    files[path] = f"{files[path]}\nfn asks() {{ {called}() }}\n"
+    ws = repository(tmp_path / "repo", files)
+    with open_graph(ws) as graph:
+        called_ids = {
+            link.target
+            for link in links.outgoing(graph.db, f"function:{path}#asks")
+            if link.relation == "calls"
+        }
+    name_in_file = "it" if "#" not in target else f"{target.partition('#')[2]}.it"
+    assert called_ids == {f"function:{target.partition('#')[0]}#{name_in_file}"}
+
+
+CHANGES: dict[str, Mapping[str, str | None]] = {
+    "a re-export": {"crates/cart/src/lib.rs": "pub mod cart;\nmod ops;\npub mod total;\n"},
+    "a module's path": {
+        "crates/cart/src/lib.rs": SHOP["crates/cart/src/lib.rs"].replace(
+            "pub mod total", '#[path = "sum.rs"]\npub mod total'
+        ),
+        "crates/cart/src/sum.rs": "pub fn zero() {}\n",
+    },
+    "a file that is gone": {"crates/cart/src/total.rs": None},
+    "a shared dependency": {
+        "Cargo.toml": '[workspace.dependencies]\ncart-core = { path = "crates/other" }\n'
+    },
+    "a glob in a module": {
+        "crates/cart/src/cart.rs": SHOP["crates/cart/src/cart.rs"].replace("use super::*;", "")
+    },
+    "a method in another file": {
+        "crates/cart/src/ops/mod.rs": SHOP["crates/cart/src/ops/mod.rs"].replace("sum(", "add_up(")
+    },
+    "a type that is extended no longer": {
+        "crates/cart/src/ops/mod.rs": SHOP["crates/cart/src/ops/mod.rs"].replace(
+            "use super::cart::{self, Cart};", "use super::cart; struct Cart;"
+        )
+    },
+    "a type that is extended now": {
+        "crates/cart/src/total.rs": (
+            SHOP["crates/cart/src/total.rs"] + "impl Cart { pub fn sum(&self) {} }\n"
+        )
+    },
+    "a crate that was outside": {
+        "serde/Cargo.toml": '[package]\nname = "serde"\n',
+        "serde/src/lib.rs": "pub trait Serialize {}\n",
+    },
+    "a nearer manifest": {"crates/app/src/Cargo.toml": '[package]\nname = "x"\n'},
+    "a broken manifest": {"crates/app/Cargo.toml": "["},
+}
+
+
+def everything(ws: Workspace) -> set[tuple[str, ...]]:
+    """All links, as text."""
+    refresh_graph(ws)
+    with open_graph(ws) as graph:
+        return {
+            (link.source, link.relation, link.target, str(link.line), link.method)
+            for link in links.every(graph.db)
+        }
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_after_an_edit_the_links_are_those_of_a_graph_built_from_nothing(
+    name: str, tmp_path: Path
+) -> None:
+    ws = repository(tmp_path / "repo", SHOP)
+    before = everything(ws)
+    for path, text in CHANGES[name].items():
+        if text is None:
+            (ws.root / path).unlink()
+        else:
+            write(ws.root, {path: text})
+    after = everything(ws)
+    assert after != before
+    assert after == everything(workspace(ws.root, state="fresh"))
+
+
+@pytest.mark.usefixtures("home")
+def test_a_decision_is_about_a_type_in_rust_and_a_context_package_has_its_code(
+    tmp_path: Path,
+) -> None:
+    repo = checkout(tmp_path / "repo", SHOP)
+    cart = "type:crates/cart/src/cart.rs#Cart"
+    assert repo.kl("init", "--yes").returncode == 0
+    options = ("--context", "c", "--decision", "Carts add their lines", "--about", cart)
+    made = repo.kl("decision", "new", "Carts sum", *options)
+    assert made.returncode == 0, made.stderr
+    assert "about in adr:ADR-0001" in repo.kl("graph", "show", cart).stdout
+    package = repo.kl("context", "refresh the cart after adding a line")
+    assert "pub fn refresh(&self) -> u32 { self.sum() }" in package.stdout, package.stdout
+    assert "Cart.refresh" in repo.kl("graph", "search", "refresh").stdout
+    dependents = repo.kl("graph", "dependents", "crates/cart/src/total.rs").stdout
+    assert "crates/app/src/main.rs" in dependents
+    listed = repo.kl("graph", "symbols", "crates/cart/src/ops/mod.rs").stdout.splitlines()
+    assert [line.strip() for line in listed[2:5]] == [
+        "4    pub fn refresh(&self) -> u32",
+        "5    pub fn sum(&self) -> u32",
+        "7    fn close(&self)",
+    ]
+
+
+def test_a_file_that_is_read_in_part_is_not_assessed_and_in_the_graph(tmp_path: Path) -> None:
+    ws = repository(tmp_path / "repo", {"a.rs": "pub struct A;\nfn (((;\n"})
+    (problem,) = refresh_graph(ws).problems
+    assert (problem.path, problem.line) == ("a.rs", 2)
+    assert "read in part" in str(problem)
+    assert uses(ws, "A") == set()
+
+
+def test_no_secret_in_rust_is_stored(tmp_path: Path) -> None:
+    token = "ghp_" + "0123456789abcdefghij" * 2
+    source = (
+        f'const KEY: &str = "{token}";\n#[mark = "{token}"]\nstruct A;\n'
+        f'/// Not {token}.\nfn f() {{ say(r#"{token}"#) }}\n'
+    )
+    ws = repository(tmp_path / "repo", {"a.rs": source})
+    with open_graph(ws) as graph:
+        rows = graph.db.rows("SELECT * FROM symbol_rows")
+    assert len(rows) == 4, "the module and what is in it"
+    assert token not in repr(rows)
