@@ -7,12 +7,11 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kl_hooks.code.rust.modules import PACKAGE
 from kl_hooks.code.scanner.parser import LARGEST, Facts, too_large_facts, unreadable_facts
 
 _TARGETS: Final = ("bin", "example", "test", "bench")
 _DEPENDENCIES: Final = ("dependencies", "dev-dependencies", "build-dependencies")
-PACKAGE: Final = "crate:"
-"""Before the name of a package, so that none of npm has it."""
 
 
 def scan_cargo(content: bytes, path: str, module: str) -> Facts:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kl_hooks.code.module_systems import FileView, ImportTarget
-from kl_hooks.code.rust.configuration import PACKAGE
 
 CRATE: Final = "crate"
 SELF: Final = "self"
@@ -29,6 +28,8 @@ come after it.
 """
 MODULES: Final = "modules"
 """The setting of a source file that states its `mod name;`: dotted name → `#[path]`, as JSON."""
+PACKAGE: Final = "crate:"
+"""Before the name of a package in the settings of its manifest, so that none of npm has it."""
 _MANIFEST: Final = "Cargo.toml"
 _STANDARD: Final = frozenset({"alloc", "core", "proc_macro", "std", "test"})
 _TARGET: Final = re.compile(r"(?:src/bin|tests|examples|benches)/(?:[^/]+\.rs|[^/]+/main\.rs)")

@@ -134,6 +134,7 @@ def test_a_method_is_linked_where_its_receiver_is_plain(shop: Workspace) -> None
     assert {link.source for link in unresolved} == {"function:crates/app/src/main.rs#maybe"}
 
 
+@pytest.mark.requirement("C17")
 def test_a_method_in_another_file_belongs_to_its_type(shop: Workspace) -> None:
     total = "method:crates/cart/src/ops/mod.rs#Cart.sum"
     assert uses(shop, total) == {
@@ -358,6 +359,7 @@ def test_after_an_edit_the_links_are_those_of_a_graph_built_from_nothing(
     assert after == everything(workspace(ws.root, state="fresh"))
 
 
+@pytest.mark.requirement("C18")
 @pytest.mark.usefixtures("home")
 def test_a_decision_is_about_a_type_in_rust_and_a_context_package_has_its_code(
     tmp_path: Path,

@@ -133,6 +133,7 @@ def reported(facts: Any) -> tuple[list[str], list[str]]:
     return symbols, imports
 
 
+@pytest.mark.requirement("C15")
 @pytest.mark.parametrize("name", TABLE)
 def test_what_is_written_is_reported(name: str) -> None:
     source, symbols, imports = TABLE[name]
@@ -203,7 +204,7 @@ def test_what_a_literal_holds_counts() -> None:
     assert hashes("const A: char = ' ';\n") != hashes("const A: char = '.';\n")
 
 
-def test_words_are_told_apart_from_lifetimes_and_literals() -> None:
+def test_words_are_neither_lifetimes_nor_literals() -> None:
     source = (
         'fn add<\'a>(cart: &\'a Cart, line: &\'a Line) { say(\'x\', r#"raw "word""#, "text") }\n'
     )
