@@ -729,8 +729,10 @@ class Survey:
         others = []
         for path, settings in sorted(self.index.settings.items()):
             if path.rpartition("/")[2] in PACKAGE_FILES:
-                folders[path.rpartition("/")[0]] = settings.get("name", "")
-            else:
+                # Cargo's has two: the package's, and what code calls its library
+                name = settings.get("crate", settings.get("name", ""))
+                folders[path.rpartition("/")[0]] = name
+            elif not is_source(path):
                 others.append(path)
         for path in sorted(others, key=lambda path: path.count("/")):
             if project_of(path, folders) is None:

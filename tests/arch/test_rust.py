@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.arch.content import WORKTREE
-from tests.arch.shop import MANIFEST
+from kl_hooks.arch.content import WORKTREE, load_content
+from kl_hooks.arch.import_survey import survey_imports
+from tests.arch.shop import MANIFEST, opened
 from tests.arch.test_typescript import crossings, verdict
 from tests.git.repos import make, write
 
@@ -63,3 +64,10 @@ def test_a_module_with_a_path_of_its_own_is_followed_after_an_edit(tmp_path: Pat
     assert verdict(folder, WORKTREE).clean
     write(folder, {"src/core/order.rs": '#[path = "../ui/last.rs"]\nmod other;\n'})
     assert crossings(folder) == [f"{ORDER}:2 src/ui/last.rs"]
+
+
+def test_a_crate_is_a_package_of_which_init_proposes_layers(tmp_path: Path) -> None:
+    make(tmp_path / "shop", FILES)
+    ws = opened(tmp_path / "shop")
+    survey = survey_imports(ws, load_content(ws))
+    assert survey.projects == {"": "shop"}
