@@ -26,7 +26,7 @@ from kl_hooks.code.scanner.expressions import (
     is_anonymous,
     last_part,
 )
-from kl_hooks.code.scanner.grammars import first_error, is_minified, literals_of, parse
+from kl_hooks.code.scanner.grammars import error_in_part, is_minified, literals_of, parse
 from kl_hooks.code.scanner.parser import (
     LARGEST,
     LONGEST,
@@ -80,7 +80,7 @@ def _facts(content: bytes, module: str) -> Facts:
         if (texts := [_attribute(node) for node in _attributes(group)])
     }
     return {
-        "error": first_error(root),
+        "error": error_in_part(root),
         "symbols": symbols,
         "words": ["", *(_field_words(group, source) for group in groups)],
         "imports": imports,

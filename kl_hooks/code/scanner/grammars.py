@@ -189,6 +189,16 @@ def first_error(root: Node, content: bytes, comments: list[tuple[int, int]]) -> 
 
     `comments`: those that the tree lacks, see `parse`.
     """
+    if not root.has_error:
+        return ""
+    is_whole = not _has_missing(root) and _are_imports_whole(root, content, comments)
+    return error_in_part(root, PARTIAL_WITH_IMPORTS if is_whole else PARTIAL)
+
+
+def error_in_part(root: Node, consequence: str = PARTIAL) -> str:
+    """The same, with a consequence that is known."""
+    if not root.has_error:
+        return ""
     node = root
     while node.has_error and not (node.is_error or node.is_missing):
         inner = next(
@@ -197,9 +207,5 @@ def first_error(root: Node, content: bytes, comments: list[tuple[int, int]]) -> 
         if inner is None:
             break
         node = inner
-    if not root.has_error:
-        return ""
     row, column = node.start_point
-    is_whole = not _has_missing(root) and _are_imports_whole(root, content, comments)
-    consequence = PARTIAL_WITH_IMPORTS if is_whole else PARTIAL
     return f"{row + 1}:{column + 1}: syntax error, {consequence}"
