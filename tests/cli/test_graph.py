@@ -58,12 +58,12 @@ def test_build_counts(kl: Kl) -> None:
     assert kl("graph", "search", "EXTRA")[1].splitlines()[0] == "src/shop/web.py"
 
 
-UNREAD = "3 files not assessed, no scanner reads Kotlin (2), Rust (1)"
+UNREAD = "3 files not assessed, no scanner reads Kotlin (2), Go (1)"
 
 
 def test_files_of_other_languages_are_counted_where_nothing_is_found(kl: Kl) -> None:
     assert "unread" not in kl("graph", "build")[1]
-    rows = {"web/cart.kt": "class Ledger\n", "web/view.kts": "", "src/lib.rs": ""}
+    rows = {"web/cart.kt": "class Ledger\n", "web/view.kts": "", "src/lib.go": ""}
     write(Path.cwd(), rows)
     subprocess.run(["git", "add", "web"], check=True)
     assert kl("graph", "build")[1].endswith(f"1 type\n{UNREAD}\n".partition("\n")[2])
@@ -71,7 +71,7 @@ def test_files_of_other_languages_are_counted_where_nothing_is_found(kl: Kl) -> 
         assert UNREAD in kl("graph", command, name)[2]
     assert UNREAD not in "".join(kl("graph", "search", "Basket")[1:])
     answer = json.loads(kl("graph", "search", "Ledger", "--format", "json")[1])
-    assert answer["unread"] == {"Kotlin": 2, "Rust": 1}
+    assert answer["unread"] == {"Kotlin": 2, "Go": 1}
 
 
 def test_a_revision_counts_its_own_files(kl: Kl) -> None:

@@ -84,8 +84,11 @@ def parse(content: bytes, grammar: str) -> tuple[Tree, list[tuple[int, int]]]:
     of a function type that are called `any` or the like, and `f<typeof import("m")>()`.
     """
     tree = _parser(grammar).parse(content)
-    if not tree.root_node.has_error or grammar in ("javascript", "rust"):
+    if not tree.root_node.has_error or grammar == "javascript":
         return tree, []
+    if grammar == "rust":
+        named = _NAMED_AS_TYPES.sub(lambda match: b"_" * len(match[0]), content)
+        return _parser(grammar).parse(named), []
     comments = [
         (start, end)
         for start, end, kind in literals_of(tree.root_node, grammar)
@@ -105,6 +108,8 @@ _UNENDED: Final = re.compile(
 )
 
 
+_NAMED_AS_TYPES: Final = re.compile(rb"\b(?:bool|char|str)(?=![\[({])")
+"""Macros with the name of a type: tree-sitter-rust 0.24 reads the type."""
 _KEYWORD: Final = rb"(?:any|bigint|boolean|never|number|object|string|symbol|unknown|void)"
 _KEYWORD_PARAMETERS: Final = re.compile(
     rb"\(\s*%b(?:\s*,\s*%b)*\s*\)(?=\s*=>)" % (_KEYWORD, _KEYWORD)

@@ -219,6 +219,12 @@ def test_a_file_with_errors_is_read_in_part_and_reports_it() -> None:
     assert {"type:_#A", "method:_#A.m"} <= {row[0] for row in facts["symbols"]}
 
 
+def test_a_macro_with_the_name_of_a_type_is_read() -> None:
+    facts = scan('fn f() { let a = str![[r#"x"#]]; cart.add() }\n')
+    assert facts["error"] == ""
+    assert "?cart|add" in facts["uses"]
+
+
 def test_a_generated_or_huge_file_is_not_read_and_reported() -> None:
     assert scan("const A:u8=1;" * 5000)["error"] == "0:0: minified, so it was not read"
     assert "larger than 1,000,000 bytes" in scan("const A: u8 = 1;\n" * 100_000)["error"]
