@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 LARGEST: Final = 64 * 1024 * 1024
+_JAVASCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?$")
+"""The end of a test file's name in JavaScript or TypeScript."""
 _DOCTYPE: Final = re.compile(rb"<!\s*(DOCTYPE|ENTITY)", re.I)
 
 
@@ -128,7 +130,7 @@ def _case(case: Element) -> Evidence:
     for child in case:
         child_outcome = _outcome_of(child)
         if child_outcome and worst_outcome([outcome, child_outcome]) != outcome:
-            outcome, message = child_outcome, child.get("message") or ""
+            outcome, message = child_outcome, _message(child)
     detail = {"message": redact(one_line(message, 300))} if message else {}
     try:
         micros = max(0, int(float(case.get("time") or 0) * 1_000_000))
@@ -137,6 +139,12 @@ def _case(case: Element) -> Evidence:
     return Evidence(
         "TestResult", make_id("test", redact(_nodeid(case))), outcome, micros, None, detail
     )
+
+
+def _message(child: Element) -> str:
+    """Why a test failed: stated by an attribute, else by the first line of the text."""
+    lines = (line.strip() for line in (child.text or "").splitlines())
+    return child.get("message") or next(filter(None, lines), "")
 
 
 def _outcome_of(child: Element) -> str | None:
@@ -150,10 +158,17 @@ def _outcome_of(child: Element) -> str | None:
 
 def _nodeid(case: Element) -> str:
     """pytest writes `classname="tests.test_a.TestB" name="test_c"`: back to
-    `tests/test_a.py::TestB::test_c`.
+    `tests/test_a.py::TestB::test_c`. Of vitest the class is a path, of jest the whole title:
+    `test/cart.test.ts::Cart > has a total`, and the path alone for a file that could not be run.
     """
-    name, path = case.get("name") or "", case.get("file")
-    parts = [part for part in (case.get("classname") or "").split(".") if part]
+    name, path, class_name = case.get("name") or "", case.get("file"), case.get("classname") or ""
+    if not path and _JAVASCRIPT.search(class_name):
+        path = class_name
+    if path and _JAVASCRIPT.search(path):
+        return path if name == path else f"{path}::{name}"
+    if not path and " " in class_name:  # no module has such a name
+        return name if name == class_name else f"{class_name}::{name}"
+    parts = [part for part in class_name.split(".") if part]
     if path:
         stem = path.removesuffix(".py").replace("/", ".").split(".")
         return "::".join([path, *(parts[len(stem) :] if parts[: len(stem)] == stem else []), name])

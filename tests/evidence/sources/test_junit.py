@@ -47,6 +47,108 @@ def test_every_kind_of_case() -> None:
     assert receipt.tree is None
 
 
+VITEST = b"""<?xml version="1.0" encoding="UTF-8" ?>
+<testsuites name="vitest tests" tests="4" failures="2" errors="0" time="1.185">
+    <testsuite name="test/broken.test.mjs" tests="1" failures="1" errors="0" skipped="0" time="0">
+        <testcase classname="test/broken.test.mjs" name="test/broken.test.mjs" time="0">
+            <failure message="Failed to load url ./missing.mjs" type="Error">
+Error: Failed to load url ./missing.mjs
+            </failure>
+        </testcase>
+    </testsuite>
+    <testsuite name="test/cart.test.mjs" tests="3" failures="1" errors="0" skipped="1" time="0.007">
+        <testcase classname="test/cart.test.mjs" name="Cart &gt; has a total" time="0.001">
+        </testcase>
+        <testcase classname="test/cart.test.mjs" name="Cart &gt; fails" time="0.004">
+            <failure message="expected 3 to be 4 // Object.is equality" type="AssertionError">
+            </failure>
+        </testcase>
+        <testcase classname="test/cart.test.mjs" name="Cart &gt; is skipped" time="0">
+            <skipped/>
+        </testcase>
+    </testsuite>
+</testsuites>"""
+"""From vitest 2.1, shortened."""
+JEST = b"""<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="jest tests" tests="3" failures="1" errors="1" time="0.319">
+  <testsuite name="Cart" errors="0" failures="1" skipped="1" time="0.213" tests="3">
+    <testcase classname="Cart has a total" name="Cart has a total" time="0.001" file="jt/cart.test.cjs">
+    </testcase>
+    <testcase classname="Cart fails" name="Cart fails" time="0.001" file="jt/cart.test.cjs">
+      <failure>Error: expect(received).toBe(expected) // Object.is equality
+
+Expected: 4</failure>
+    </testcase>
+    <testcase classname="Cart is skipped" name="Cart is skipped" time="0" file="jt/cart.test.cjs">
+      <skipped/>
+    </testcase>
+  </testsuite>
+  <testsuite name="jt/broken.test.cjs" errors="1" failures="0" skipped="0" time="0" tests="0">
+    <testcase classname="Test suite failed to run" name="jt/broken.test.cjs" time="0" file="jt/broken.test.cjs">
+      <error>  Cannot find module './missing'</error>
+    </testcase>
+  </testsuite>
+</testsuites>"""
+"""From jest 29 with jest-junit 16, which was asked for files and for suites that failed to run."""
+
+
+@pytest.mark.parametrize(
+    ("report", "results"),
+    [
+        (
+            VITEST,
+            {
+                "test:test/broken.test.mjs": ("failed", "Failed to load url ./missing.mjs"),
+                "test:test/cart.test.mjs::Cart > has a total": ("passed", ""),
+                "test:test/cart.test.mjs::Cart > fails": (
+                    "failed",
+                    "expected 3 to be 4 // Object.is equality",
+                ),
+                "test:test/cart.test.mjs::Cart > is skipped": ("skipped", ""),
+            },
+        ),
+        (
+            JEST,
+            {
+                "test:jt/broken.test.cjs": ("error", "Cannot find module './missing'"),
+                "test:jt/cart.test.cjs::Cart has a total": ("passed", ""),
+                "test:jt/cart.test.cjs::Cart fails": (
+                    "failed",
+                    "Error: expect(received).toBe(expected) // Object.is equality",
+                ),
+                "test:jt/cart.test.cjs::Cart is skipped": ("skipped", ""),
+            },
+        ),
+        (
+            JEST.replace(b' file="jt/cart.test.cjs"', b"").replace(
+                b' file="jt/broken.test.cjs"', b""
+            ),
+            {
+                "test:Test suite failed to run::jt/broken.test.cjs": (
+                    "error",
+                    "Cannot find module './missing'",
+                ),
+                "test:Cart has a total": ("passed", ""),
+                "test:Cart fails": (
+                    "failed",
+                    "Error: expect(received).toBe(expected) // Object.is equality",
+                ),
+                "test:Cart is skipped": ("skipped", ""),
+            },
+        ),
+    ],
+    ids=["vitest", "jest", "jest without files"],
+)
+def test_reports_of_javascript_name_tests_by_their_files(
+    report: bytes, results: dict[str, tuple[str, str]]
+) -> None:
+    (receipt,) = read_junit(file(report))
+    assert {
+        evidence.subject: (evidence.outcome, evidence.detail.get("message", ""))
+        for evidence in receipt.evidence
+    } == results
+
+
 def test_the_same_file_is_the_same_run_and_another_tree_another() -> None:
     (first,), (again,), (elsewhere,) = (
         read_junit(f) for f in (file(REPORT), file(REPORT), file(REPORT, "1" * 40))
