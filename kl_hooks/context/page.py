@@ -245,12 +245,13 @@ class TextStyle:
 
     def file(self, candidate: Candidate, symbols: Sequence[Chosen]) -> str:
         lines = [f"- {quoted_field(candidate.path)}{_in_brackets(candidate)}"]
-        for one in symbols:
-            if one.form == "full":
-                lines += [f"  {_name(one)}", quoted_lines(one.text, "  | ", is_code=True)]
-            elif one.form == "summary":
+        for symbol in symbols:
+            if symbol.form == "full":
+                lines += [f"  {_name(symbol)}", quoted_lines(symbol.text, "  | ", is_code=True)]
+            elif symbol.form == "summary":
                 lines.append(
-                    f"  {_name(one)}" + (f"  | {_quoted_line(one.text)}" if one.text else "")
+                    f"  {_name(symbol)}"
+                    + (f"  | {_quoted_line(symbol.text)}" if symbol.text else "")
                 )
         return "\n".join([*lines, *_packed(symbols, "  ")]) + "\n"
 
@@ -287,12 +288,16 @@ class MarkdownStyle:
             f"\n- `{quoted_field(candidate.path)}`{_in_brackets(candidate)}",
             *([""] if symbols else []),
         ]
-        for one in symbols:
-            if one.form == "full":
-                lines += [f"      {_name(one)}", quoted_lines(one.text, "      ", is_code=True)]
-            elif one.form == "summary":
+        for symbol in symbols:
+            if symbol.form == "full":
+                lines += [
+                    f"      {_name(symbol)}",
+                    quoted_lines(symbol.text, "      ", is_code=True),
+                ]
+            elif symbol.form == "summary":
                 lines.append(
-                    f"      {_name(one)}" + (f"  {_quoted_line(one.text)}" if one.text else "")
+                    f"      {_name(symbol)}"
+                    + (f"  {_quoted_line(symbol.text)}" if symbol.text else "")
                 )
         return "\n".join([*lines, *_packed(symbols, "      ")]) + "\n"
 
@@ -336,15 +341,15 @@ class XmlStyle:
         lines = [
             f"<file{_attributes({'path': candidate.path, 'tests': candidate.proof, 'status': status})}>"
         ]
-        for one in symbols:
-            if one.form in ("full", "summary"):
-                candidate = one.ranked.candidate
+        for symbol in symbols:
+            if symbol.form in ("full", "summary"):
+                candidate = symbol.ranked.candidate
                 about = {
                     "name": qualname(candidate),
                     "line": str(candidate.line),
                     "tests": candidate.proof,
                 }
-                lines.append(f"<symbol{_attributes(about)}>{_content(one.text)}</symbol>")
+                lines.append(f"<symbol{_attributes(about)}>{_content(symbol.text)}</symbol>")
         return (
             "\n".join([*lines, *(escape(line) for line in _packed(symbols, "")), "</file>"]) + "\n"
         )
@@ -418,11 +423,11 @@ def _place(candidate: Candidate) -> str:
     return quoted_field(candidate.path) + (f":{candidate.line}" if candidate.line else "")
 
 
-def _name(one: Chosen) -> str:
+def _name(symbol: Chosen) -> str:
     """Return `Cart.total:40`, and what tests show of it: `Cart.total:40 (3 tests passed)`."""
-    candidate = one.ranked.candidate
+    candidate = symbol.ranked.candidate
     name = f"{_quoted_name(candidate.id, candidate.title, candidate.path)[1]}:{candidate.line}"
-    if one.form in ("name", "redacted"):
+    if symbol.form in ("name", "redacted"):
         return name
     return name + _in_brackets(candidate)
 
@@ -465,18 +470,18 @@ def _packed(symbols: Sequence[Chosen], indent: str) -> list[str]:
     the first only.
     """
     owners: dict[str, list[str]] = {}
-    for one in symbols:
-        if one.form in ("name", "redacted"):
-            candidate = one.ranked.candidate
+    for symbol in symbols:
+        if symbol.form in ("name", "redacted"):
+            candidate = symbol.ranked.candidate
             owner = _quoted_name(candidate.id, candidate.title, candidate.path)[0]
             # textwrap breaks at any space but this one: a name with a space in it (another
             # language's) remains one
-            name = _name(one).replace(" ", "\N{NO-BREAK SPACE}")
+            name = _name(symbol).replace(" ", "\N{NO-BREAK SPACE}")
             owners.setdefault(owner, []).append(name)
     names = [
         name if place == 0 or not owner else name.removeprefix(owner)
-        for owner, some in owners.items()
-        for place, name in enumerate(some)
+        for owner, owned_names in owners.items()
+        for place, name in enumerate(owned_names)
     ]
     lines = textwrap.wrap(
         "  ".join(names),
@@ -535,7 +540,7 @@ class Fitted(NamedTuple):
         return self._page(style, facts, self.notes)
 
     def _page(self, style: Style, facts: Facts, notes: Sequence[str]) -> str:
-        blocks = [(one.heading, one.block) for one in self.chosen]
+        blocks = [(chosen.heading, chosen.block) for chosen in self.chosen]
         blocks += [
             (file.heading, style.file(file.ranked.candidate, inside))
             for file, inside in grouped(self.code)
@@ -546,13 +551,13 @@ class Fitted(NamedTuple):
 def grouped(code: Sequence[Chosen]) -> Iterator[tuple[Chosen, list[Chosen]]]:
     """Yield each file with its symbols."""
     # by path, not by position: symbols of a file may be chosen after those of the next one
-    inside: dict[str, list[Chosen]] = {one.ranked.candidate.path: [] for one in code}
-    for one in code:
-        if one.ranked.candidate.kind != "file":
-            inside[one.ranked.candidate.path].append(one)
-    for one in code:
-        if one.ranked.candidate.kind == "file":
-            yield one, inside[one.ranked.candidate.path]
+    inside: dict[str, list[Chosen]] = {chosen.ranked.candidate.path: [] for chosen in code}
+    for chosen in code:
+        if chosen.ranked.candidate.kind != "file":
+            inside[chosen.ranked.candidate.path].append(chosen)
+    for chosen in code:
+        if chosen.ranked.candidate.kind == "file":
+            yield chosen, inside[chosen.ranked.candidate.path]
 
 
 def page(
@@ -597,33 +602,33 @@ def fit(
     counted too; `nothing` is the line where there is nothing to show. `shares` divide the budget.
     """
     count = estimator_of(budget).count
-    of = len(ranked) + len(code.files) + len(code.symbols) + len(omissions)
-    frame = Fitted((), tuple(omissions), (), budget, of)
+    candidate_count = len(ranked) + len(code.files) + len(code.symbols) + len(omissions)
+    frame = Fitted((), tuple(omissions), (), budget, candidate_count)
     if shares:
         frame = frame._replace(title=shares.title, categories=tuple(shares.allocations))
-    any_found = bool(ranked or code.symbols or code.files)
+    has_candidates = bool(ranked or code.symbols or code.files)
     # empty where a note has the reason
-    lines = (*(() if any_found or not nothing else (nothing,)), *notes)
+    lines = (*(() if has_candidates or not nothing else (nothing,)), *notes)
     small = count("x" * _OMISSIONS_FROM) > budget.total
     spare = 0 if small else _OMISSIONS_LINE
     fitted = frame if small else _with_notes(frame, lines, style)
     empty = fitted
-    for most in (budget_characters(budget), _SUMMARY, *_SHORTER):
-        filling = _Filling(empty, style, spare, pin_characters=most)
+    for pin_characters in (budget_characters(budget), _SUMMARY, *_SHORTER):
+        filling = _Filling(empty, style, spare, pin_characters=pin_characters)
         fitted = filling.fill_shares(ranked, code, shares) if shares else filling.fill(ranked, code)
         if not _unfitted_pins(fitted, ranked, code):
             break
     if small:  # pinned items come before notes about the package
         fitted = _with_notes(fitted, lines, style)
-    fitted = _with_notes(fitted, _omission_notes(fitted, any_found), style)
+    fitted = _with_notes(fitted, _omission_notes(fitted, has_candidates), style)
     return _settle(fitted, style)
 
 
 def _unfitted_pins(fitted: Fitted, ranked: Sequence[Ranked], code: Code) -> list[Candidate]:
     """Return what is pinned and was omitted."""
-    shown = {one.ranked.candidate.id for one in (*fitted.chosen, *fitted.code)}
-    asked = (one.candidate for one in (*ranked, *code.files, *code.symbols))
-    return [one for one in asked if one.pinned and one.id not in shown]
+    shown = {chosen.ranked.candidate.id for chosen in (*fitted.chosen, *fitted.code)}
+    candidates = (item.candidate for item in (*ranked, *code.files, *code.symbols))
+    return [candidate for candidate in candidates if candidate.pinned and candidate.id not in shown]
 
 
 def _settle(fitted: Fitted, style: Style) -> Fitted:
@@ -693,79 +698,79 @@ class _Filling:
         """
         self.written = self.frame.widest(self.style) + "x" * self.spare
         budget = self.frame.budget
-        for one in (
-            one for one in ranked if one.candidate.pinned
+        for item in (
+            item for item in ranked if item.candidate.pinned
         ):  # asked for by its ID: whatever the shares are
-            self.category = shares.category(one.candidate.kind)
-            if not self._add(one, budget.total):
-                self._omit(one, "over budget")
+            self.category = shares.category(item.candidate.kind)
+            if not self._add(item, budget.total):
+                self._omit(item, "over budget")
         for name in shares.allocations:
             before = self._size()
-            some = [
-                one
-                for one in ranked
-                if not one.candidate.pinned and shares.category(one.candidate.kind) == name
+            category_items = [
+                item
+                for item in ranked
+                if not item.candidate.pinned and shares.category(item.candidate.kind) == name
             ]
-            inside = code if name == shares.category("file") else Code()
+            category_code = code if name == shares.category("file") else Code()
             if before * 100 >= budget.total * shares.early_end:
-                for one in (*some, *inside.files, *inside.symbols):
-                    self._omit(one, f"early end: {shares.early_end} % of the budget is used")
+                for item in (*category_items, *category_code.files, *category_code.symbols):
+                    self._omit(item, f"early end: {shares.early_end} % of the budget is used")
                 continue
             self.category = name
             self.limit = before + min(2 * shares.allocations[name], budget.total - before)
-            for one in some:
-                if not self._add(one, self.limit):
+            for item in category_items:
+                if not self._add(item, self.limit):
                     self._omit(
-                        one,
+                        item,
                         f"over the share of {name.replace('_', ' ')}: {shares.allocations[name]} "
                         f"{budget.unit}",
                     )
-            if inside.files or inside.symbols:
-                self._add_code(inside)
-        shown = [one for path, file in self.files.items() for one in (file, *self.symbols[path])]
-        omissions = (*self.frame.omissions, *self.omissions)
-        return self.frame._replace(
-            chosen=tuple(self.chosen), omissions=omissions, code=tuple(shown)
-        )
+            if category_code.files or category_code.symbols:
+                self._add_code(category_code)
+        return self._filled()
 
-    def _omit(self, one: Ranked, reason: str) -> None:
-        self.omissions.append(Omission(one.candidate.id, reason))
+    def _filled(self) -> Fitted:
+        code = [
+            chosen for path, file in self.files.items() for chosen in (file, *self.symbols[path])
+        ]
+        omissions = (*self.frame.omissions, *self.omissions)
+        return self.frame._replace(chosen=tuple(self.chosen), omissions=omissions, code=tuple(code))
+
+    def _omit(self, item: Ranked, reason: str) -> None:
+        self.omissions.append(Omission(item.candidate.id, reason))
 
     def fill(self, ranked: Sequence[Ranked], code: Code) -> Fitted:
         self.written = self.frame.widest(self.style) + "x" * self.spare
         total = self.frame.budget.total
-        first = sorted(ranked, key=_urgency)  # stable: each part keeps its ranking
-        there_is_code = bool(code.files or code.symbols)
-        if there_is_code:
-            rest = self._add_before_code(first)
+        remaining = sorted(ranked, key=_urgency)  # stable: each part keeps its ranking
+        has_code = bool(code.files or code.symbols)
+        if has_code:
+            remaining = self._add_before_code(remaining)
             self._add_code(code)
-            first = rest
-        for one in first:
-            if not self._add(one, total):
-                left = f"{total - self._size()} {self.frame.budget.unit}"
-                self.omissions.append(Omission(one.candidate.id, f"over budget: {left} were left"))
+        for item in remaining:
+            if not self._add(item, total):
+                space = f"{total - self._size()} {self.frame.budget.unit}"
+                self.omissions.append(
+                    Omission(item.candidate.id, f"over budget: {space} were left")
+                )
         self._add_bodies(code)
-        order = {id(one): at for at, one in enumerate(ranked)}
-        self.chosen.sort(key=lambda one: (_urgency(one.ranked), order[id(one.ranked)]))
-        shown = [one for path, file in self.files.items() for one in (file, *self.symbols[path])]
-        omissions = (*self.frame.omissions, *self.omissions)
-        return self.frame._replace(
-            chosen=tuple(self.chosen), omissions=omissions, code=tuple(shown)
-        )
+        order = {id(item): place for place, item in enumerate(ranked)}
+        self.chosen.sort(key=lambda chosen: (_urgency(chosen.ranked), order[id(chosen.ranked)]))
+        return self._filled()
 
     def _add_before_code(self, items: Sequence[Ranked]) -> list[Ranked]:
         """Add what comes before code; return what is tried again after it."""
-        budget, rest = self.frame.budget, list[Ranked]()
+        budget, unfitted = self.frame.budget, list[Ranked]()
         dense = budget_characters(budget) < _BODIES_FROM
         left = max(0, budget.total - _CODE_FROM // estimator_of(budget).characters) // 2
-        for one in items:
-            limit, before = budget.total * _BEFORE_CODE[_urgency(one)] // 100, self._size()
-            bounded = dense and one.candidate.kind in _PASSAGES and not one.candidate.pinned
-            if not self._add(one, min(limit, before + left) if bounded else limit, dense):
-                rest.append(one)
+        for item in items:
+            limit, before = budget.total * _BEFORE_CODE[_urgency(item)] // 100, self._size()
+            bounded = dense and item.candidate.kind in _PASSAGES and not item.candidate.pinned
+            if not self._add(item, min(limit, before + left) if bounded else limit, dense):
+                unfitted.append(item)
             elif bounded:
                 left -= self._size() - before
-        return rest
+        return unfitted
 
     def _size(self, more: str = "", without: str = "") -> int:
         """Return the size of what is written with `more` in place of the block of the file
@@ -801,24 +806,24 @@ class _Filling:
         heading = self._heading(self.category or "code")
         self.written += heading
         paths = max(1, characters // _CHARACTERS_PER_FILE)
-        for one in code.files[:paths]:
-            self._add_file(one)
+        for file in code.files[:paths]:
+            self._add_file(file)
         bodies, docs = (
             _BODIES if characters >= _BODIES_FROM else 0,
             characters // _CHARACTERS_PER_DOC,
         )
-        for one in code.symbols:
-            forms = ["redacted" if one.candidate.redacted_by else "name"]
-            if docs and (one.candidate.summary or one.candidate.proof):
+        for symbol in code.symbols:
+            forms = ["redacted" if symbol.candidate.redacted_by else "name"]
+            if docs and (symbol.candidate.summary or symbol.candidate.proof):
                 forms, docs = ["summary", "name"], docs - 1
-            if bodies and one.candidate.text:
+            if bodies and symbol.candidate.text:
                 forms, bodies, docs = ["full", *forms], bodies - 1, docs + 1
-            if why := self._why_not(one, forms):
-                self.omissions.append(Omission(one.candidate.id, why))
-        for one in code.files:
-            if not self._add_file(one):
+            if reason := self._why_not(symbol, forms):
+                self.omissions.append(Omission(symbol.candidate.id, reason))
+        for file in code.files:
+            if not self._add_file(file):
                 self.omissions.append(
-                    Omission(one.candidate.id, "over budget: nearer code is shown")
+                    Omission(file.candidate.id, "over budget: nearer code is shown")
                 )
         if not self.files:
             self.written = self.written.removesuffix(heading)
@@ -827,46 +832,50 @@ class _Filling:
         """Show the bodies of the first symbols where space is left: in a small repository nothing
         else needs it.
         """
-        for one in [
-            one for one in code.symbols if one.candidate.text and not one.candidate.redacted_by
+        for symbol in [
+            symbol
+            for symbol in code.symbols
+            if symbol.candidate.text and not symbol.candidate.redacted_by
         ][:_BODIES]:
-            path = one.candidate.path
+            path = symbol.candidate.path
             symbols = self.symbols.get(path, [])
-            full = Chosen(one, "full", one.candidate.text, category=self.category)
-            if any(shown.ranked is one and shown.form != "full" for shown in symbols):
+            full = Chosen(symbol, "full", symbol.candidate.text, category=self.category)
+            if any(shown.ranked is symbol and shown.form != "full" for shown in symbols):
                 self._put(
                     path,
                     self.files[path],
-                    [full if shown.ranked is one else shown for shown in symbols],
+                    [full if shown.ranked is symbol else shown for shown in symbols],
                 )
 
     def _heading(self, name: str) -> str:
         """Return a heading as rendered; empty where it is there."""
-        there = any(one.heading == name for one in (*self.chosen, *self.files.values()))
-        if there:
+        is_there = any(chosen.heading == name for chosen in (*self.chosen, *self.files.values()))
+        if is_there:
             return ""
         return self.style.heading(name.replace("_", " ") if self.category else name)
 
-    def _add_file(self, one: Ranked) -> bool:
-        path = one.candidate.path
+    def _add_file(self, file: Ranked) -> bool:
+        path = file.candidate.path
         if path in self.files:
             return True
-        form = "redacted" if one.candidate.redacted_by else "name"
-        return self._put(path, Chosen(one, form, "", category=self.category), [])
+        form = "redacted" if file.candidate.redacted_by else "name"
+        return self._put(path, Chosen(file, form, "", category=self.category), [])
 
-    def _why_not(self, one: Ranked, forms: Sequence[str]) -> str:
+    def _why_not(self, symbol: Ranked, forms: Sequence[str]) -> str:
         """Add a symbol in the first form that fits; return why that is not possible, or nothing."""
-        path = one.candidate.path
+        path = symbol.candidate.path
         if path not in self.files:
             return "its file is not shown: nearer files are"
-        most = max(_LEAST_SYMBOLS, budget_characters(self.frame.budget) // _CHARACTERS_PER_SYMBOL)
-        if len(self.symbols[path]) >= most:
-            return f"its file has nearer symbols: {most} are shown"
-        texts = {"full": one.candidate.text, "summary": one.candidate.summary}
+        most_symbols = max(
+            _LEAST_SYMBOLS, budget_characters(self.frame.budget) // _CHARACTERS_PER_SYMBOL
+        )
+        if len(self.symbols[path]) >= most_symbols:
+            return f"its file has nearer symbols: {most_symbols} are shown"
+        texts = {"full": symbol.candidate.text, "summary": symbol.candidate.summary}
         for form in forms:
             symbols = [
                 *self.symbols[path],
-                Chosen(one, form, texts.get(form, ""), category=self.category),
+                Chosen(symbol, form, texts.get(form, ""), category=self.category),
             ]
             if self._put(path, self.files[path], symbols):
                 return ""
@@ -884,10 +893,10 @@ def _urgency(item: Ranked) -> int:
     """Return 0 for what is pinned, 1 for failing tests and what applies whatever the words are, 2
     for the rest.
     """
-    one = item.candidate
-    if one.pinned:
+    candidate = item.candidate
+    if candidate.pinned:
         return 0
-    if one.is_lasting or one.kind == "failing test":
+    if candidate.is_lasting or candidate.kind == "failing test":
         return 1
     return 2
 
@@ -898,28 +907,32 @@ def _forms(item: Ranked, budget: Budget, dense: bool) -> list[tuple[Candidate, s
 
     A pinned item has shorter and shorter lines besides, without its path; so has what is as urgent.
     """
-    count, one = estimator_of(budget).count, item.candidate
-    if one.redacted_by:
-        return [(one, "redacted", "")]
-    full = whole(one)
-    summary = one_line(one.summary or one.title or full, _SUMMARY)
-    bare = one._replace(path="", line=0, marks=())
+    count, candidate = estimator_of(budget).count, item.candidate
+    if candidate.redacted_by:
+        return [(candidate, "redacted", "")]
+    full = whole(candidate)
+    summary = one_line(candidate.summary or candidate.title or full, _SUMMARY)
+    bare = candidate._replace(path="", line=0, marks=())
     if _urgency(item) < 2:
         short = [(bare, "summary", one_line(summary, size)) for size in _SHORTER]
     else:
         short = []
     if len(summary) >= len(full):
-        return [(one, "full", full), *short]
+        return [(candidate, "full", full), *short]
     small = count(full) * 100 <= budget.total * _LARGE and not (
-        dense and one.kind in _PASSAGES and not one.pinned
+        dense and candidate.kind in _PASSAGES and not candidate.pinned
     )
-    return [*([(one, "full", full)] if small else []), (one, "summary", summary), *short]
+    return [
+        *([(candidate, "full", full)] if small else []),
+        (candidate, "summary", summary),
+        *short,
+    ]
 
 
-def _omission_notes(fitted: Fitted, any_found: bool) -> list[str]:
-    notes = [NOTHING_FITS] if any_found and not (fitted.chosen or fitted.code) else []
+def _omission_notes(fitted: Fitted, has_candidates: bool) -> list[str]:
+    notes = [NOTHING_FITS] if has_candidates and not (fitted.chosen or fitted.code) else []
     if fitted.omissions:
-        reasons = Counter(one.reason.partition(":")[0] for one in fitted.omissions)
+        reasons = Counter(omission.reason.partition(":")[0] for omission in fitted.omissions)
         listed = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items()))
         notes.append(f"omitted: {listed}. Why: kl context why ID {UNKNOWN_ID}")
     return notes
@@ -947,7 +960,7 @@ class _Selection(NamedTuple):
 
 def assemble(
     task: Task,
-    found: Gathered,
+    gathered: Gathered,
     request: Request,
     tree: str = "",
     given: Collection[str] = (),
@@ -965,7 +978,7 @@ def assemble(
     """
     style = _style(request, shortening)
     budget = read_budget(request.budget, HALVES if quota else QUARTERS)
-    permitted, decision = _permitted(found, request, policy)
+    permitted, decision = _permitted(gathered, request, policy)
     stages: tuple[Callable[[_Selection], _Selection], ...] = (
         partial(_relevant, signals=task.signals, request=request, budget=budget, quota=quota),
         partial(_concealed, has_policy=policy is not None, veil=veil),
@@ -976,8 +989,8 @@ def assemble(
     selection = permitted
     for stage in stages:
         selection = stage(selection)
-    fitted = _fitted(selection, task, found, request, budget, style, quota)
-    package_id = _id(fitted, style, _origin(task, found, request, budget, tree, decision))
+    fitted = _fitted(selection, task, gathered, request, budget, style, quota)
+    package_id = _id(fitted, style, _origin(task, gathered, request, budget, tree, decision))
     if quota:
         divided = _divided(quota, permitted.records, selection.code, fitted, style, task.signals)
     else:
@@ -988,7 +1001,7 @@ def assemble(
         fitted.budget,
         tuple(_item(chosen) for chosen in (*fitted.chosen, *fitted.code)),
         fitted.omissions,
-        found.coverage,
+        gathered.coverage,
         fitted.page(style, package_id),
         _characters_by_kind(fitted, style),
         decision,
@@ -1004,18 +1017,18 @@ def _style(request: Request, shortening: Shortening | None) -> Style:
 
 
 def _permitted(
-    found: Gathered, request: Request, policy: Policy | None
+    gathered: Gathered, request: Request, policy: Policy | None
 ) -> tuple[_Selection, PolicyDecision | None]:
     """Return what was found, ranked, without what the policy denies, and its decision."""
     # here: hooks of agents read budgets and ask no retriever
     from kl_hooks.context.gather import code_of
 
-    ranked, code = fuse(found.lists, found.weights, request.profile), code_of(found.lists)
+    ranked, code = fuse(gathered.lists, gathered.weights, request.profile), code_of(gathered.lists)
     if policy is None:
         return _Selection(ranked, code), None
     from kl_hooks.context.policy import govern
 
-    governed = govern(policy, ranked, code, found.lists)
+    governed = govern(policy, ranked, code, gathered.lists)
     denied = governed.omissions
     if denied:
         nothing = f"Nothing to show: {POLICY_FILE} denies {len(denied)} of the items found."
@@ -1027,7 +1040,7 @@ def _permitted(
 def _fitted(
     selection: _Selection,
     task: Task,
-    found: Gathered,
+    gathered: Gathered,
     request: Request,
     budget: Budget,
     style: Style,
@@ -1040,7 +1053,7 @@ def _fitted(
         budget,
         style,
         code=selection.code,
-        notes=_notes(task, found, request),
+        notes=_notes(task, gathered, request),
         omissions=selection.omissions,
         nothing="" if has_reason else selection.nothing,
         shares=_shares(quota, budget) if quota else None,
@@ -1052,7 +1065,7 @@ def _fitted(
 
 def _origin(
     task: Task,
-    found: Gathered,
+    gathered: Gathered,
     request: Request,
     budget: Budget,
     tree: str,
@@ -1062,14 +1075,14 @@ def _origin(
     config = {
         "budget": write_budget(budget),
         "style": request.style,
-        "weights": dict(found.weights),
+        "weights": dict(gathered.weights),
         **request.options(),
     }
     origin: dict[str, object] = {
         "task": task.text,
         "tree": tree,
         "config": config,
-        "coverage": dict(found.coverage),
+        "coverage": dict(gathered.coverage),
     }
     return origin | ({"policy": decision.id} if decision else {})
 
@@ -1160,16 +1173,16 @@ def _within_sources(selection: _Selection, max_sources: int) -> _Selection:
     )
 
 
-def _require_pins(missing: Sequence[Candidate], budget: Budget, style: Style) -> None:
+def _require_pins(unfitted_pins: Sequence[Candidate], budget: Budget, style: Style) -> None:
     """Raise UsageProblem where something is pinned and did not fit: a package without it is not
     what was asked for.
     """
-    if missing:
+    if unfitted_pins:
         count = estimator_of(budget).count
         sizes = (
-            f"{one.id}"
-            f" ({count(style.item(one, 'summary', one_line(one.summary or one.title, _SUMMARY)))})"
-            for one in missing
+            f"{candidate.id}"
+            f" ({count(style.item(candidate, 'summary', one_line(candidate.summary or candidate.title, _SUMMARY)))})"
+            for candidate in unfitted_pins
         )
         raise UsageProblem(
             f"{', '.join(sizes)} can't be included: the pins are larger than {budget.total}"
@@ -1195,45 +1208,57 @@ def _divided(
 ) -> dict[str, object]:
     """Return how the budget was divided and used, and the metrics of the retrieval."""
     shown = {
-        (one.ranked.candidate.id, one.ranked.candidate.path)
-        for one in (*fitted.chosen, *fitted.code)
+        (item.ranked.candidate.id, item.ranked.candidate.path)
+        for item in (*fitted.chosen, *fitted.code)
     }
-    best = max((one.score for one in code.files), default=0) or 1
-    measured = []
-    for one in (*ranked, *code.files):
-        found = one.candidate
+    best = max((item.score for item in code.files), default=0) or 1
+    measurements = []
+    for item in (*ranked, *code.files):
+        candidate = item.candidate
         # code of the ranking is above its own threshold (`gather.code_of`)
-        value = one.score * 1000 // best if found.kind in CODE else relevance(one, signals)
-        above = found.kind in CODE or value >= quota.threshold
-        measured.append((quota.category(found.kind), value, above, (found.id, found.path) in shown))
+        value = item.score * 1000 // best if candidate.kind in CODE else relevance(item, signals)
+        is_relevant = candidate.kind in CODE or value >= quota.threshold
+        measurements.append(
+            (
+                quota.category(candidate.kind),
+                value,
+                is_relevant,
+                (candidate.id, candidate.path) in shown,
+            )
+        )
     plain = quota.to_dict(fitted.budget.total)
     count = estimator_of(fitted.budget).count
     for name, share in plain["shares"].items():
-        blocks = [one.block for one in fitted.chosen if one.category == name]
+        blocks = [item.block for item in fitted.chosen if item.category == name]
         blocks += [
             style.file(f.ranked.candidate, inside)
             for f, inside in grouped(fitted.code)
             if f.category == name
         ]
         share |= {"used": count("".join(blocks)) if blocks else 0, "items": len(blocks)}
-    return {**plain, "metrics": quota.metrics(measured, fitted.budget.used, fitted.budget.total)}
+    return {
+        **plain,
+        "metrics": quota.metrics(measurements, fitted.budget.used, fitted.budget.total),
+    }
 
 
 def _without(code: Code, given: Collection[str]) -> Code:
     """The code without what was given; a file stays where one of its symbols does."""
-    symbols = tuple(one for one in code.symbols if one.candidate.id not in given)
-    paths = {one.candidate.path for one in symbols}
+    symbols = tuple(item for item in code.symbols if item.candidate.id not in given)
+    paths = {item.candidate.path for item in symbols}
     files = (
-        one for one in code.files if one.candidate.id not in given or one.candidate.path in paths
+        item
+        for item in code.files
+        if item.candidate.id not in given or item.candidate.path in paths
     )
     return Code(tuple(files), symbols)
 
 
-def _notes(task: Task, found: Gathered, request: Request) -> list[str]:
+def _notes(task: Task, gathered: Gathered, request: Request) -> list[str]:
     """Return what a reader must know before taking the package for complete."""
     if request.weight == "none":
         return ["Nothing was searched: the weight is none."]
-    failed = [name for name, how in found.coverage.items() if how.startswith("failed")]
+    failed = [name for name, status in gathered.coverage.items() if status.startswith("failed")]
     notes = [NO_WORDS] if task.signals == Signals() else []
     if not failed:
         return notes
@@ -1270,8 +1295,13 @@ def _id(fitted: Fitted, style: Style, facts: Mapping[str, object]) -> str:
     """
     chosen = (*fitted.chosen, *fitted.code)
     items = [
-        [c.ranked.candidate.id, c.form, c.ranked.score, list(c.ranked.candidate.reasons)]
-        for c in chosen
+        [
+            item.ranked.candidate.id,
+            item.form,
+            item.ranked.score,
+            list(item.ranked.candidate.reasons),
+        ]
+        for item in chosen
     ]
     whole = digest("package/1", {**facts, "items": items, "text": fitted.page(style)})
     return "cp-" + whole[: len(UNKNOWN_ID) - len("cp-")]
