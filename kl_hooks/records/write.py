@@ -138,16 +138,16 @@ def create_records(
     """Create several records as `create_record` does, all or none. `asked`, `bodies`: one for each,
     or none.
     """
-    ids, bodies = (list(some) or [""] * len(raws) for some in (asked, bodies))
-    who = agent_author(ws, by)
-    rulings = [rule_on_new(kind, raw, who) for raw in raws]
-    by, raws = by or who, [ruling.allowed for ruling in rulings]
-    found = [validate_or_raise(kind, redact_values(raw), f"kl {kind.name} new") for raw in raws]
-    for values in found:
+    ids, bodies = (list(texts) or [""] * len(raws) for texts in (asked, bodies))
+    agent = agent_author(ws, by)
+    rulings = [rule_on_new(kind, raw, agent) for raw in raws]
+    by, raws = by or agent, [ruling.allowed for ruling in rulings]
+    validated = [validate_or_raise(kind, redact_values(raw), f"kl {kind.name} new") for raw in raws]
+    for values in validated:
         _refuse_odd_spelling(kind, values, f"kl {kind.name} new")
-    proposals = [_checked_proposal(kind, one.proposed) for one in rulings]
+    proposals = [_checked_proposal(kind, ruling.proposed) for ruling in rulings]
     sync(ws)
-    made: dict[int, Record] = {}
+    records: dict[int, Record] = {}
     with (
         ws.store.writing(what=f"making a {kind.name}") as db,
         FileChanges(ws) as files,
@@ -155,9 +155,13 @@ def create_records(
     ):
         new_ids = NewIds(ws, db, kind)
         # IDs that are asked for first: no other takes them
-        for n in sorted(range(len(raws)), key=lambda n: not ids[n]):
-            values = _with_defaults(ws, kind, found[n], endless=raws[n].get("expires", "") is None)
-            record = Record(kind.name, new_ids.take(values, ids[n]), values, redact(bodies[n]))
+        for place in sorted(range(len(raws)), key=lambda place: not ids[place]):
+            values = _with_defaults(
+                ws, kind, validated[place], endless=raws[place].get("expires", "") is None
+            )
+            record = Record(
+                kind.name, new_ids.take(values, ids[place]), values, redact(bodies[place])
+            )
             if is_counted(kind):
                 insert_events(db, [Event(OCCURRED, record.id, by)], iso(ws.clock.now()))
                 record = record.with_values(
@@ -167,16 +171,20 @@ def create_records(
                 record = _write_new_file(ws, db, kind, record, files)
             else:
                 write_row(ws, db, record, "state")
-            made[n] = record
-        whole = [made[n] for n in range(len(raws))]
-        notes = [{"status": one.status, **_content_note(one, by, who, files)} for one in whole]
-        created = [
-            Event("created", one.id, by, note) for one, note in zip(whole, notes, strict=True)
+            records[place] = record
+        created = [records[place] for place in range(len(raws))]
+        notes = [
+            {"status": record.status, **_content_note(record, by, agent, files)}
+            for record in created
         ]
-        insert_events(db, created, iso(ws.clock.now()))
+        events = [
+            Event("created", record.id, by, note)
+            for record, note in zip(created, notes, strict=True)
+        ]
+        insert_events(db, events, iso(ws.clock.now()))
         return [
-            _with_proposal(ws, db, one, "edit", more, by)
-            for one, more in zip(whole, proposals, strict=True)
+            _with_proposal(ws, db, record, "edit", proposed, by)
+            for record, proposed in zip(created, proposals, strict=True)
         ]
 
 
@@ -200,12 +208,12 @@ def change_record(
         raise UsageProblem(
             f"can't be read today: {record.broken}", place=record.path, hint="Fix the file first."
         )
-    who = agent_author(ws, by)
-    by = by or who
+    agent = agent_author(ws, by)
+    by = by or agent
     if how == REVIVE:
-        ruling = rule_on_new(kind, raw, who)
+        ruling = rule_on_new(kind, raw, agent)
     else:
-        ruling = rule_on_change(ws, kind, record, raw, how, who)
+        ruling = rule_on_change(ws, kind, record, raw, how, agent)
     proposed = _checked_proposal(kind, ruling.proposed)
     if proposed is not None and not ruling.allowed:
         return _propose_change(ws, record, how, proposed, by)
@@ -222,11 +230,11 @@ def change_record(
         after = record.with_values(**changes)
         # Checked again as a whole: the row may have changed since the caller read it.
         validate_or_raise(kind, after.values, f"kl {kind.name} edit")
-        made = _store_change(ws, db, kind, record, after, how, files)
-        note = {**(note or {}), **_content_note(made, by, who, files)}
+        changed = _store_change(ws, db, kind, record, after, how, files)
+        note = {**(note or {}), **_content_note(changed, by, agent, files)}
         event = Event("changed" if how == "edit" else how, record.id, by, note)
         insert_events(db, [event], iso(ws.clock.now()))
-        return _with_proposal(ws, db, made, "edit", proposed, by)
+        return _with_proposal(ws, db, changed, "edit", proposed, by)
 
 
 def _checked_changes(kind: Kind, record: Record, raw: Mapping[str, Any]) -> dict[str, Value | None]:
@@ -256,10 +264,10 @@ def delete_record(ws: Workspace, record: Record, *, by: str = "") -> None:
 
     UsageProblem for an agent that did not make it.
     """
-    who = agent_author(
+    agent = agent_author(
         ws, "" if by == "seed" else by
     )  # whoever clears seeds deletes: kl does not do that by itself
-    refuse_delete(ws.kinds[record.kind], record, who)
+    refuse_delete(ws.kinds[record.kind], record, agent)
     with (
         ws.store.writing(what=f"deleting a {record.kind}") as db,
         FileChanges(ws) as files,
@@ -268,7 +276,7 @@ def delete_record(ws: Workspace, record: Record, *, by: str = "") -> None:
         write_row(ws, db, record, "gone")
         if record.path:
             files.write(record.path, None)
-        insert_events(db, [Event("deleted", record.id, by or who)], iso(ws.clock.now()))
+        insert_events(db, [Event("deleted", record.id, by or agent)], iso(ws.clock.now()))
 
 
 def validate_or_raise(
@@ -288,10 +296,10 @@ def redact_values(raw: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, str):
             return redact(value)
         if isinstance(value, list | tuple):
-            return [clean(one) for one in value]
+            return [clean(part) for part in value]
         if not isinstance(value, Mapping):
             return value
-        return {clean(k): clean(v) for k, v in value.items()}
+        return {clean(key): clean(part) for key, part in value.items()}
 
     return {name: clean(value) for name, value in raw.items()}
 
@@ -311,10 +319,10 @@ def _store_change(
     if before.path and (kind.storage == "file" or after.status in kind.filed):
         # Read again: the record is as old as the index that it was read from.
         text = (read_small(ws.root / before.path, within=ws.root) or b"").decode("utf-8")
-        fields = [(one.name, after.values.get(one.name)) for one in kind.all_fields]
-        differ = {name: value for name, value in fields if before.values.get(name) != value}
+        fields = [(field.name, after.values.get(field.name)) for field in kind.all_fields]
+        changes = {name: value for name, value in fields if before.values.get(name) != value}
         try:
-            files.write(before.path, change_fields(kind, text, differ).encode("utf-8"))
+            files.write(before.path, change_fields(kind, text, changes).encode("utf-8"))
         except ValueError as error:
             # such as keys that are nested, which other programs write and kl does not
             hint = "Change the file by hand."
@@ -370,12 +378,12 @@ def _write_new_file(
     return Record(record.kind, record.id, record.values, record.body, path)
 
 
-def _content_note(record: Record, by: str, who: str, files: FileChanges) -> dict[str, str]:
+def _content_note(record: Record, by: str, agent: str, files: FileChanges) -> dict[str, str]:
     """Return what an Event states of a file that a person has written through kl: from then on it
     is a person's.
     """
     digest = files.digests.get(record.path, "")
-    if digest and not who and by not in PROGRAMS and record.authority == "human":
+    if digest and not agent and by not in PROGRAMS and record.authority == "human":
         return {CONTENT: digest}
     return {}
 
@@ -384,13 +392,15 @@ def _cleared_and_set(
     kind: Kind, raw: Mapping[str, Any]
 ) -> tuple[dict[str, None], dict[str, Value]]:
     """Return (the fields that are taken out, the validated values of the others)."""
-    given = {name: value for name, value in raw.items() if value is not None}
+    values_given = {name: value for name, value in raw.items() if value is not None}
     cleared = {
         kind.by_name[name].name: None
         for name, value in raw.items()
         if value is None and name in kind.by_name
     }
-    values = validate_or_raise(kind, redact_values(given), f"kl {kind.name} edit", whole=False)
+    values = validate_or_raise(
+        kind, redact_values(values_given), f"kl {kind.name} edit", whole=False
+    )
     _refuse_odd_spelling(kind, values, f"kl {kind.name} edit")
     return cleared, values
 
@@ -434,10 +444,10 @@ def _with_proposal(
     plain = {
         name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()
     }
-    for one in _pending(stored_events(db, "record = ?", [record.id])):
+    for proposal in _pending(stored_events(db, "record = ?", [record.id])):
         # an agent that asks again must not fill the list that a person goes through
-        if (one.how, dict(one.changes), one.by) == (how, plain, by):
-            return replace(record, proposal=one.number)
+        if (proposal.how, dict(proposal.changes), proposal.by) == (how, plain, by):
+            return replace(record, proposal=proposal.number)
     insert_events(
         db, [Event(_PROPOSED, record.id, by, {"how": how, "changes": plain})], iso(ws.clock.now())
     )
@@ -477,16 +487,16 @@ def _with_defaults(
     """Add status, date, authority and the moment of expiry where these were not given."""
     now = ws.clock.now()
     date = _today(ws) if kind.storage == "file" else iso(now)
-    made: dict[str, Value] = {
+    completed: dict[str, Value] = {
         "status": kind.statuses[0],
         "date": date,
         "authority": "human",
         **values,
     }
-    days = kind.ttl.get(str(made["authority"]), 0)
-    if days and "expires" not in made and not endless:
-        made["expires"] = iso(now + days * DAY)
-    return made
+    days = kind.ttl.get(str(completed["authority"]), 0)
+    if days and "expires" not in completed and not endless:
+        completed["expires"] = iso(now + days * DAY)
+    return completed
 
 
 def _today(ws: Workspace) -> str:
@@ -501,40 +511,42 @@ def apply_verb(
     UsageProblem where the kind has no such verb, where the status does not allow it, or where
     something it needs is missing. Applying it again changes nothing and is no error.
     """
-    record, given = get_record(ws, identifier), dict(raw or {})
+    record, values = get_record(ws, identifier), dict(raw or {})
     kind = ws.kinds[record.kind]
-    known = {one.name: one for one in kind.verbs}
-    if verb not in known:
-        hint = f"Verbs: {', '.join(known)}" if known else ""
+    verbs = {transition.name: transition for transition in kind.verbs}
+    if verb not in verbs:
+        hint = f"Verbs: {', '.join(verbs)}" if verbs else ""
         raise UsageProblem(f"{kind.name} has no verb {verb!r}.", place=record.id, hint=hint)
-    one = known[verb]
-    if record.status == one.to and not given:
+    transition = verbs[verb]
+    if record.status == transition.to and not values:
         return _supersede_predecessors(ws, record, by)
-    if one.of and record.status not in (*one.of, one.to):
-        reason = f"is {record.status}; {verb} works on what is {' or '.join(one.of)}."
+    if transition.of and record.status not in (*transition.of, transition.to):
+        reason = f"is {record.status}; {verb} works on what is {' or '.join(transition.of)}."
         raise UsageProblem(reason, place=record.id, hint=f"See: kl {kind.name} show {record.id}")
-    for name in one.needs:
-        if not given.get(name) and not record.values.get(name):
+    for name in transition.needs:
+        if not values.get(name) and not record.values.get(name):
             raise UsageProblem(
                 f"{verb} needs {name}.",
                 place=record.id,
                 hint=f"Give it: --{name.replace('_', '-')} …",
             )
-    if date_field := kind.date_field(one.to):
-        given.setdefault(date_field, _today(ws))
-    if one.person and one.to in kind.live and record.status == kind.proposal:
-        given["authority"] = "human"  # whoever accepts a record answers for it from then on
-    _refuse_cycle(ws, record, one.to)
-    note = {"from": record.status, "to": one.to}
-    changed = change_record(ws, record, {**given, "status": one.to}, how=verb, by=by, note=note)
+    if date_field := kind.date_field(transition.to):
+        values.setdefault(date_field, _today(ws))
+    if transition.person and transition.to in kind.live and record.status == kind.proposal:
+        values["authority"] = "human"  # whoever accepts a record answers for it from then on
+    _refuse_cycle(ws, record, transition.to)
+    note = {"from": record.status, "to": transition.to}
+    changed = change_record(
+        ws, record, {**values, "status": transition.to}, how=verb, by=by, note=note
+    )
     return _supersede_predecessors(ws, changed, by)
 
 
-def superseded_ids(ws: Workspace, kind: Kind, given: Sequence[str]) -> list[str]:
+def superseded_ids(ws: Workspace, kind: Kind, identifiers: Sequence[str]) -> list[str]:
     """Return the IDs of the records that a new one will supersede. UsageProblem for one of another
     kind.
     """
-    return [get_record(ws, one, kind.name).id for one in given]
+    return [get_record(ws, identifier, kind.name).id for identifier in identifiers]
 
 
 def supersede(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Record, Record]:
@@ -557,8 +569,8 @@ def supersede(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Recor
         raise UsageProblem(reason, place=f"kl {first.kind} supersede")
     if second.status == REJECTED:
         raise UsageProblem("was rejected, so it supersedes nothing.", place=second.id)
-    if who := agent_author(ws, by):
-        return _propose_change(ws, first, "supersede", {"by": second.id}, who), second
+    if agent := agent_author(ws, by):
+        return _propose_change(ws, first, "supersede", {"by": second.id}, agent), second
     if first.id not in second.many("supersedes"):
         supersedes = {"supersedes": [*second.many("supersedes"), first.id]}
         second = change_record(ws, second, supersedes, how="supersede", by=by)
@@ -591,15 +603,17 @@ def merge_records(
     # all that may be refused is refused before anything is changed
     if first.broken or second.broken:
         raise UsageProblem("can't be read today.", place=(first if first.broken else second).path)
-    done = second.id in first.many("superseded_by")
+    is_done = second.id in first.many("superseded_by")
     first, second = supersede(ws, first.id, second.id, by=by)
     lists = [
-        one.name
-        for one in kind.all_fields
-        if one.type in ("ids", "words") and one.name not in _SUCCESSION
+        field.name
+        for field in kind.all_fields
+        if field.type in ("ids", "words") and field.name not in _SUCCESSION
     ]
     united = {name: list(dict.fromkeys([*second.many(name), *first.many(name)])) for name in lists}
-    changes = {name: some for name, some in united.items() if len(some) > len(second.many(name))}
+    changes = {
+        name: values for name, values in united.items() if len(values) > len(second.many(name))
+    }
     note = {"from": first.id, "to": second.id}
     if changes:
         second = change_record(ws, second, changes, how="merge", by=by, note=note)
@@ -612,7 +626,7 @@ def merge_records(
             if renamed:
                 change_record(ws, other, renamed, how="merge", by=by, note=note)
                 moved.append(other.id)
-    if done and not changes and not moved:  # merging again changes nothing
+    if is_done and not changes and not moved:  # merging again changes nothing
         return first, second, moved
     with ws.store.writing(what="merging records") as db, db.transaction():
         event = Event("merged", second.id, by, {**note, "links": moved, "fields": sorted(changes)})
@@ -674,14 +688,16 @@ def _reachable(ws: Workspace, record: Record, field: str) -> set[str]:
     """Return the IDs that a field names, and those that the field of these records names, and so
     on.
     """
-    found: set[str] = set()
+    reachable: set[str] = set()
     todo = list(record.many(field))
     while todo:
-        one = todo.pop()
-        if one not in found:
-            found.add(one)
-            todo += [i for other in get_records(ws, [one]) for i in other.many(field)]
-    return found
+        identifier = todo.pop()
+        if identifier not in reachable:
+            reachable.add(identifier)
+            todo += [
+                linked for other in get_records(ws, [identifier]) for linked in other.many(field)
+            ]
+    return reachable
 
 
 def _supersede_predecessors(ws: Workspace, record: Record, by: str) -> Record:
@@ -779,7 +795,9 @@ def proposals_for_reader(ws: Workspace, record: str = "") -> list[Proposal]:
     pending = pending_proposals(ws, record)
     if agent(ws.environ) is None:
         return pending
-    return [one._replace(changes=_without_instructions(one.changes)) for one in pending]
+    return [
+        proposal._replace(changes=_without_instructions(proposal.changes)) for proposal in pending
+    ]
 
 
 def _without_instructions(changes: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -799,16 +817,16 @@ def _pending(events: Sequence[Event]) -> list[Proposal]:
     settled = {event.body.get("proposal") for event in events if event.name in _SETTLED}
     pending = [
         Proposal(
-            e.seq,
-            e.record,
-            str(e.body.get("how", "edit")),
-            e.body.get("changes") or {},
-            e.session,
-            e.at,
-            int(e.body.get("order", e.seq)),
+            event.seq,
+            event.record,
+            str(event.body.get("how", "edit")),
+            event.body.get("changes") or {},
+            event.session,
+            event.at,
+            int(event.body.get("order", event.seq)),
         )
-        for e in events
-        if e.name == _PROPOSED and e.seq not in settled
+        for event in events
+        if event.name == _PROPOSED and event.seq not in settled
     ]
     return sorted(pending, key=lambda proposal: proposal.order)
 
@@ -821,17 +839,19 @@ def accept_proposals(ws: Workspace, record: Record) -> Record:
     others are made.
     """
     pending, failed = _pending_or_raise(ws, record), list[str]()
-    for one in pending:
+    for proposal in pending:
         try:
-            record = _apply_proposal(ws, record, one)
+            record = _apply_proposal(ws, record, proposal)
         except UsageProblem as problem:
-            failed.append(f"{one.line()}: {one_line(str(problem), _MAX_REASON)}")
+            failed.append(f"{proposal.line()}: {one_line(str(problem), _MAX_REASON)}")
             continue
-        append_events(ws, [Event(_ACCEPTED, record.id, "", {"proposal": one.number})])
+        append_events(ws, [Event(_ACCEPTED, record.id, "", {"proposal": proposal.number})])
     if failed:
-        made = f"accepted {len(pending) - len(failed)} of {len(pending)} proposed changes"
+        accepted = f"accepted {len(pending) - len(failed)} of {len(pending)} proposed changes"
         hint = f"Reject what is left: kl knowledge reject {record.id}"
-        raise UsageProblem(f"{made}; can't apply {'; '.join(failed)}", place=record.id, hint=hint)
+        raise UsageProblem(
+            f"{accepted}; can't apply {'; '.join(failed)}", place=record.id, hint=hint
+        )
     return record
 
 
@@ -841,23 +861,23 @@ def reject_proposals(ws: Workspace, record: Record) -> int:
     """
     pending = _pending_or_raise(ws, record)
     append_events(
-        ws, [Event(_REJECTED, record.id, "", {"proposal": one.number}) for one in pending]
+        ws, [Event(_REJECTED, record.id, "", {"proposal": proposal.number}) for proposal in pending]
     )
     return len(pending)
 
 
 def _pending_or_raise(ws: Workspace, record: Record) -> list[Proposal]:
-    found = pending_proposals(ws, record.id)
-    if not found:
+    proposals = pending_proposals(ws, record.id)
+    if not proposals:
         raise UsageProblem(
             "no change is proposed for it.", place=record.id, hint="See: kl knowledge proposals"
         )
-    return found
+    return proposals
 
 
-def _apply_proposal(ws: Workspace, record: Record, one: Proposal) -> Record:
-    if one.how == "supersede":
-        return supersede(ws, record.id, str(one.changes["by"]))[0]
-    if one.how in {verb.name for verb in ws.kinds[record.kind].verbs}:
-        return apply_verb(ws, record.id, one.how, one.changes)
-    return change_record(ws, record, one.changes)
+def _apply_proposal(ws: Workspace, record: Record, proposal: Proposal) -> Record:
+    if proposal.how == "supersede":
+        return supersede(ws, record.id, str(proposal.changes["by"]))[0]
+    if proposal.how in {verb.name for verb in ws.kinds[record.kind].verbs}:
+        return apply_verb(ws, record.id, proposal.how, proposal.changes)
+    return change_record(ws, record, proposal.changes)
