@@ -115,7 +115,8 @@ def ctags_symbols(folder: Path) -> dict[Symbol, str]:
         symbol = Symbol(path.removeprefix("./"), int(known["line"]), KINDS[kind], name)
         if kind == "module" and _FILE_MODULE.search(_line(folder, symbol)):
             continue
-        owners[symbol] = scope.rpartition("::")[2]
+        # the module is no owner: ctags states it where it does not know the `impl`, too
+        owners[symbol] = "" if scope_kind == "module" else scope.rpartition("::")[2]
     return owners
 
 

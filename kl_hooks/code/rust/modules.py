@@ -51,7 +51,8 @@ class CargoModules:
             return specifier, ()
         names = specifier.split("::")
         if names[0] == "":  # `::a::B`
-            return names[1], tuple(names[2:])
+            names = names[1:] or [IN_SCOPE]
+            return names[0], tuple(names[1:])
         if names[0] == IN_SCOPE:
             return IN_SCOPE, tuple(names[1:])
         if names[0] not in (CRATE, SELF, SUPER):
@@ -76,7 +77,7 @@ class CargoModules:
         on by `pub use` is imported from it.
         """
         root, names = self.split(specifier)
-        if root == IN_SCOPE:  # what an item of the file is named begins with `self`
+        if root == IN_SCOPE and names:  # what an item of the file is named begins with `self`
             root, names = names[0], names[1:]
         target = self.find(root, importer, view)
         for part in (*names, name) if name not in ("", "*") else names:

@@ -143,6 +143,8 @@ class Walker:
             is_module = root.partition(".")[0] in ("crate", "self", "super", "")
             if is_module or scope.lookup(root, True) is None:
                 specifier = "::".join(_in_file([*root.split("."), *names], module))
+                if not specifier:  # `::name`
+                    continue
                 row = [specifier, "", -1, line_of(node), WRITTEN_PATH, node]
                 self.walked.imports.append(row)
         return self.walked

@@ -403,3 +403,29 @@ def test_no_secret_in_rust_is_stored(tmp_path: Path) -> None:
         rows = graph.db.rows("SELECT * FROM symbol_rows")
     assert len(rows) == 4, "the module and what is in it"
     assert token not in repr(rows)
+
+
+ODD = (
+    "fn f() { ::mio(); ::a::b(); crate(); self(); super(); crate::x; m!(::q, ::r()); <T>::new() }",
+    "use ::{a}; use {b}; use {}; use self; use super; use crate as c; use *; use ::*; use a::{};",
+    "use self::*; use crate::*; use super::*; use super::super::*; use super::super::super::x;",
+    "extern crate self as me; extern crate a; mod a { mod b { use super::super::super::c; } }",
+    '#[path = ""] mod e; #[path] mod g; #[path = "../../../../x.rs"] mod h; mod r#mod;',
+    "impl Trait for fn(u8) {} impl !Send for X {} impl<T> T {} impl dyn A + B { fn f() {} }",
+    "use a::b; use b::a; use c as c; use d::{self as d}; type A = B; type B = A;",
+    "trait A: B {} trait B: A {} struct S; impl A for S {} fn f(s: S) { s.missing().other() }",
+)
+
+
+def test_odd_paths_are_linked_without_an_error(tmp_path: Path) -> None:
+    files = {f"src/odd{number}.rs": f"{source}\n" for number, source in enumerate(ODD)}
+    files["src/lib.rs"] = "".join(f"mod odd{number};\n" for number in range(len(ODD)))
+    for place, other in enumerate(ODD):
+        files[f"tests/t{place}.rs"] = f"mod inner {{ {other} }}\nfn g() {{ {other} }}\n"
+    files["Cargo.toml"] = (
+        '[package]\nname = ""\n[lib]\nname = 3\npath = "../x.rs"\n[dependencies]\na = 1\n'
+    )
+    ws = repository(tmp_path / "repo", files)
+    refresh_graph(ws)
+    with open_graph(ws) as graph:
+        assert len(graph.db.rows("SELECT path FROM files")) == len(files)
