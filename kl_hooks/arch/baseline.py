@@ -34,6 +34,7 @@ from kl_hooks.arch.layer_check import Verdict, judge
 from kl_hooks.arch.layers import ManifestProblems, layer_lookup, namespace_lookup
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.arch.moved_files import MovedModules, renamed_in_text, renamed_module
+from kl_hooks.code.languages import READ_NAMES, names_of_language
 from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import ci
@@ -626,6 +627,14 @@ def _entries(data: bytes | None) -> tuple[BaselineEntry, ...]:
     return read_baseline(BASELINE, data)
 
 
+def _checks_less(old: str, new: str) -> bool:
+    """Whether files that were checked are not any more, by the `language` of the rules."""
+    if old.lower() == new.lower():
+        return False
+    before, after = names_of_language(old) or READ_NAMES, names_of_language(new) or READ_NAMES
+    return not set(before) <= set(after)
+
+
 def _layers(old: Manifest, new: Manifest, modules: Mapping[str, str]) -> Iterator[tuple[int, str]]:
     """The pairs of layers between whose files imports were forbidden and are not any more."""
     before, after = layer_lookup(old.layers), layer_lookup(new.layers)
@@ -742,6 +751,8 @@ def _options(old: Manifest, new: Manifest, moves: MovedModules | None) -> Iterat
     """
     if (old.type_checking_imports, new.type_checking_imports) == ("enforce", "ignore"):
         yield 0, "imports under TYPE_CHECKING are ignored"
+    if _checks_less(old.language, new.language):
+        yield new.language_line, f'only files of language "{new.language}" are checked'
     if old.exhaustive and not new.exhaustive:
         yield 0, "files may be in no layer (exhaustive)"
     if (old.indirect, new.indirect) == ("forbid", "ignore"):

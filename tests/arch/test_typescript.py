@@ -228,6 +228,31 @@ def test_rules_that_allow_more_than_a_trusted_revision_fail(tmp_path: Path) -> N
     assert answer is not None and not answer.clean and answer.loosened
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "is_looser"),
+    [
+        ("", "python", True),
+        ("typescript", "Python", True),
+        ("python", "", False),
+        ("python", "py", False),
+        ("JavaScript", "ts", False),
+        ("", "Cobol", False),
+    ],
+)
+def test_rules_that_check_fewer_languages_are_loosened(
+    before: str, after: str, is_looser: bool, tmp_path: Path
+) -> None:
+    # `./`: no path of a layer has lost its files
+    layers = "version: 1\nlayers:\n  - {name: all, paths: [./], may_depend_on: []}\n"
+    folder = web(
+        tmp_path / "web", {MANIFEST: f"{layers}language: {before}\n" if before else layers}
+    )
+    write(folder, {MANIFEST: f"{layers}language: {after}\n" if after else f"{layers}\n"})
+    answer, _ = run_check(opened(folder), WORKTREE, CheckOptions(trust="HEAD"))
+    assert answer is not None and answer.clean is not is_looser
+    assert [problem.line for problem in answer.loosened] == ([4] if is_looser else [])
+
+
 def test_the_reports_of_services_have_the_place(tmp_path: Path) -> None:
     folder = web(tmp_path / "web", {ORDER: "import '../ui/old';\n"})
     code, output = run(folder, "arch", "check", "--format", "github")
