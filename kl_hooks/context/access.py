@@ -115,7 +115,10 @@ class Access:
         kinds = (kind, "document") if kind == "page" else (kind,)
         return (
             self._policy is None
-            or self._decide(*(_candidate(identifier, one, path) for one in kinds))[0] == "allow"
+            or self._decide(
+                *(_candidate(identifier, possible_kind, path) for possible_kind in kinds)
+            )[0]
+            == "allow"
         )
 
     def shows_claim(self, claim: Claim) -> bool:
@@ -166,20 +169,20 @@ class Access:
         )
         if isinstance(problem, Problems):
             problem.problems = tuple(
-                one._replace(
-                    path=self.text(one.path),
-                    message=self.text(one.message),
-                    hint=self.text(one.hint),
+                part._replace(
+                    path=self.text(part.path),
+                    message=self.text(part.message),
+                    hint=self.text(part.hint),
                 )
-                for one in problem.problems
+                for part in problem.problems
             )
 
-    def records(self, found: Sequence[Record]) -> list[Record]:
+    def records(self, records: Sequence[Record]) -> list[Record]:
         """Return the records without the denied ones; of a redacted one its ID, status and place
         are left. Its file is named after its title, which is not shown.
         """
         shown: list[Record] = []
-        for record in found:
+        for record in records:
             effect, rule = self._decide_record(record)
             if effect == "redact":
                 shown.append(_redacted_record(record, rule))
@@ -217,11 +220,11 @@ class Access:
     def _denies(self, node: str) -> bool:
         return any(effect == "deny" for effect, _ in self.effects([node]).values())
 
-    def record(self, one: Record) -> Record:
+    def record(self, record: Record) -> Record:
         """Return a record that somebody asked for by its ID, as `records`. UsageProblem where it is
         denied.
         """
-        return next(iter(self.records([one])), None) or refuse(one.id)
+        return next(iter(self.records([record])), None) or refuse(record.id)
 
     def written(self, record: Record) -> Record:
         """Return a record that was just written, as `records`; of a denied one what is left of a
@@ -266,9 +269,9 @@ class Access:
         note it.
         """
         assert self._policy is not None
-        found = self._policy.decide(variants)
-        self._effects[variants[0].id, ""] = found
-        return found
+        effect = self._policy.decide(variants)
+        self._effects[variants[0].id, ""] = effect
+        return effect
 
     def _decide_record(self, record: Record) -> Effect:
         if self._policy is None:
@@ -336,7 +339,9 @@ class Access:
         if self._policy is None:
             return "allow", ""
         kinds = (kind, "file") if kind == "symbol" else (kind,)
-        return self._decide(*(_candidate(node or f"file:{path}", one, path) for one in kinds))
+        return self._decide(
+            *(_candidate(node or f"file:{path}", possible_kind, path) for possible_kind in kinds)
+        )
 
 
 def redacted_title(rule: str) -> str:

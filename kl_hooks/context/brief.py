@@ -121,12 +121,12 @@ def _deciding_symbols(code: Code) -> list[Ranked]:
 
 def _further_symbols(code: Code, chosen: Sequence[Ranked]) -> list[Ranked]:
     """Return the best symbol of each further file that fits nearly as well."""
-    is_source = not any(is_test_path(one.candidate.path) for one in chosen)
+    is_source = not any(is_test_path(item.candidate.path) for item in chosen)
     first_of: dict[str, Ranked] = {}
-    for one in code.symbols:
-        first_of.setdefault(one.candidate.path, one)
-    paths = {one.candidate.path for one in chosen}
-    best = max((one.score for one in code.files), default=0)
+    for item in code.symbols:
+        first_of.setdefault(item.candidate.path, item)
+    paths = {item.candidate.path for item in chosen}
+    best = max((item.score for item in code.files), default=0)
     further = [
         first_of[file.candidate.path]
         for file in code.files
@@ -151,20 +151,22 @@ def shorten(
     pinned = [file for file in code.files if file.candidate.pinned]
     places = [_place(ranked, signals) for ranked in shown]
     places += [*map(_pinned_file, pinned), *_beside(code, shown)]
-    paths = {one.candidate.path for one in shown}
-    has_tests = any(one.candidate.kind == TESTS for one in records)
+    paths = {item.candidate.path for item in shown}
+    has_tests = any(record.candidate.kind == TESTS for record in records)
     chosen_records: list[Ranked] = []
     counts: Counter[str] = Counter()
-    for one in records:
-        sort = one.candidate.kind
-        most = _most_of(one.candidate, bool(places))
-        is_relevant = sort in _ALWAYS or relevance(one) >= _LEAST_RELEVANCE
-        if not one.candidate.pinned and (counts[sort] >= most or not is_relevant):
+    for record in records:
+        sort = record.candidate.kind
+        most = _most_of(record.candidate, bool(places))
+        is_relevant = sort in _ALWAYS or relevance(record) >= _LEAST_RELEVANCE
+        if not record.candidate.pinned and (counts[sort] >= most or not is_relevant):
             continue
         # a commit is of use where it changed what is shown
-        if sort == "commit" and paths.isdisjoint((one.candidate.path, *one.candidate.touches)):
+        if sort == "commit" and paths.isdisjoint(
+            (record.candidate.path, *record.candidate.touches)
+        ):
             continue
-        chosen_records.append(one)
+        chosen_records.append(record)
         counts[sort] += 1
     nearest = [] if has_tests or not places else _nearest_tests(code, paths)
     return [*chosen_records, *nearest, *places]
@@ -178,9 +180,9 @@ def _pinned_file(file: Ranked) -> Ranked:
 def _nearest_tests(code: Code, shown: Collection[str]) -> list[Ranked]:
     """Return the test file with most words of the task, where no link and no run names one."""
     fitting = (
-        one
-        for one in code.files
-        if is_test_path(one.candidate.path) and one.candidate.path not in shown
+        file
+        for file in code.files
+        if is_test_path(file.candidate.path) and file.candidate.path not in shown
     )
     first = next(fitting, None)
     if first is None:
@@ -192,8 +194,8 @@ def _nearest_tests(code: Code, shown: Collection[str]) -> list[Ranked]:
 
 def _beside(code: Code, shown: Sequence[Ranked]) -> Iterator[Ranked]:
     """Yield a line of further names for each of the first files."""
-    ids = {one.candidate.id for one in shown}
-    for path in list(dict.fromkeys(one.candidate.path for one in shown))[:_BESIDE_FILES]:
+    ids = {item.candidate.id for item in shown}
+    for path in list(dict.fromkeys(item.candidate.path for item in shown))[:_BESIDE_FILES]:
         others = [
             ranked
             for ranked in code.symbols
@@ -216,20 +218,20 @@ def _most_of(candidate: Candidate, is_code_shown: bool) -> int:
 def _packed_names(symbols: Sequence[Ranked]) -> Iterator[str]:
     """Yield `Slot.close:88`, and the next ones of the same class as `.idle:93`."""
     last = ""
-    for one in symbols:
-        owner, _, name = qualname(one.candidate).rpartition(".")
-        yield f"{'' if owner == last else owner}{'.' if owner else ''}{name}:{one.candidate.line}"
+    for symbol in symbols:
+        owner, _, name = qualname(symbol.candidate).rpartition(".")
+        yield f"{'' if owner == last else owner}{'.' if owner else ''}{name}:{symbol.candidate.line}"
         last = owner
 
 
-def _place(one: Ranked, signals: Signals) -> Ranked:
+def _place(symbol: Ranked, signals: Signals) -> Ranked:
     """Return a symbol as an item: its name with its parameters, and why it is shown."""
-    candidate = one.candidate
+    candidate = symbol.candidate
     name = qualname(candidate)
     parameters = _PARAMETERS.search(candidate.title)
     shown = one_line(parameters[0], _LONGEST_PARAMETERS) if parameters else ""
     title = f"{one_line(name, _LONGEST_NAME)}{shown}{_reason(candidate, name, signals)}"
-    return one._replace(candidate=candidate._replace(kind=PLACE, title=title, summary=title))
+    return symbol._replace(candidate=candidate._replace(kind=PLACE, title=title, summary=title))
 
 
 def _reason(candidate: Candidate, name: str, signals: Signals) -> str:

@@ -66,15 +66,15 @@ class Gathered:
 
 def all_retrievers(plugins: pluggy.PluginManager) -> tuple[list[Retriever], dict[str, str]]:
     """Return (all retrievers by name, coverage of the plugins that failed to list theirs)."""
-    found: list[Retriever] = []
+    retrievers: list[Retriever] = []
     failed: dict[str, str] = {}
     try:
         answers: Iterable[Any] = plugins.hook.kl_retrievers()
     except Exception:  # one broken plugin: ask each by itself, to know which
         answers = list(_one_by_one(plugins, failed))
-    for many in answers:
-        found.extend([many] if isinstance(many, Retriever) else many)
-    return sorted(found, key=lambda retriever: retriever.name), failed
+    for answer in answers:
+        retrievers.extend([answer] if isinstance(answer, Retriever) else answer)
+    return sorted(retrievers, key=lambda retriever: retriever.name), failed
 
 
 def _one_by_one(plugins: pluggy.PluginManager, failed: dict[str, str]) -> Iterable[Any]:
@@ -103,19 +103,23 @@ def gather(
     failing, now = workspace.failing_sources, workspace.clock.now()
     coverage: dict[str, str] = {}
     asked: list[Retriever] = []
-    for one in retrievers:
-        if one.name in coverage or any(one.name == other.name for other in asked):
-            coverage[f"{one.name} (again)"] = "failed: the name is taken; only the first was asked"
-        elif failing.is_paused(one.name, now):
-            coverage[one.name] = PAUSED
+    for retriever in retrievers:
+        if retriever.name in coverage or any(retriever.name == other.name for other in asked):
+            coverage[f"{retriever.name} (again)"] = (
+                "failed: the name is taken; only the first was asked"
+            )
+        elif failing.is_paused(retriever.name, now):
+            coverage[retriever.name] = PAUSED
         else:
-            asked.append(one)
+            asked.append(retriever)
 
     def ask(retriever: Retriever) -> tuple[tuple[Candidate, ...], str, int]:
         return _ask(retriever, workspace, task, clean, reader)
 
     foreign = [
-        one for one in asked if not str(getattr(one.find, "__module__", "")).startswith("kl_hooks.")
+        retriever
+        for retriever in asked
+        if not str(getattr(retriever.find, "__module__", "")).startswith("kl_hooks.")
     ]
     if foreign:
         from concurrent.futures import ThreadPoolExecutor
@@ -123,20 +127,31 @@ def gather(
         with ThreadPoolExecutor(min(len(foreign), _THREADS), "kl-retriever") as pool:
             # a context for each thread: what belongs to this moment is known there too
             # (`one_moment`)
-            waiting = {one.name: pool.submit(copy_context().run, ask, one) for one in foreign}
-            answers = {one.name: ask(one) for one in asked if one.name not in waiting}
-            answers |= {name: one.result() for name, one in waiting.items()}
+            waiting = {
+                retriever.name: pool.submit(copy_context().run, ask, retriever)
+                for retriever in foreign
+            }
+            answers = {
+                retriever.name: ask(retriever)
+                for retriever in asked
+                if retriever.name not in waiting
+            }
+            answers |= {name: future.result() for name, future in waiting.items()}
     else:
-        answers = {one.name: ask(one) for one in asked}
-    for name, (_, how, _) in answers.items():
-        failing.record(name, now, failed=how.startswith("failed"))
-        coverage[name] = how
-    fine = {one.name: one.weight for one in asked if not answers[one.name][1].startswith("failed")}
+        answers = {retriever.name: ask(retriever) for retriever in asked}
+    for name, (_, status, _) in answers.items():
+        failing.record(name, now, failed=status.startswith("failed"))
+        coverage[name] = status
+    weights = {
+        retriever.name: retriever.weight
+        for retriever in asked
+        if not answers[retriever.name][1].startswith("failed")
+    }
     return Gathered(
-        {name: answers[name][0] for name in fine},
-        fine,
+        {name: answers[name][0] for name in weights},
+        weights,
         coverage,
-        times={one.name: answers[one.name][2] for one in asked},
+        times={retriever.name: answers[retriever.name][2] for retriever in asked},
     )
 
 
@@ -149,27 +164,27 @@ def _ask(
     try:
         # islice() again: a plugin may pay no attention to the limit, or yield without end
         most = min(retriever.rows, _MOST_ROWS)
-        found = islice(retriever.find(workspace, task, most), most)
-        rows = tuple(_checked(row, clean, reader) for row in found)
-        how = "ok" if rows else "empty"
+        candidates = islice(retriever.find(workspace, task, most), most)
+        rows = tuple(_checked(row, clean, reader) for row in candidates)
+        status = "ok" if rows else "empty"
     except Exception as problem:  # a plugin may raise anything, and the package is still wanted
-        how = _failure(problem)
-    return rows, how, round((perf_counter() - began) * 1000)
+        status = _failure(problem)
+    return rows, status, round((perf_counter() - began) * 1000)
 
 
 def _checked(row: Any, clean: Callable[..., str], reader: str = "") -> Candidate:
     if not isinstance(row, Candidate):
         raise TypeError(f"gave a {type(row).__name__} where a Candidate belongs")
-    found: Candidate = row
-    if found.read_from and found.read_from in INSTRUCTION_PAGES.get(reader, ()):
-        found = found._replace(omit=f"{reader} reads {found.read_from} itself")
+    candidate: Candidate = row
+    if candidate.read_from and candidate.read_from in INSTRUCTION_PAGES.get(reader, ()):
+        candidate = candidate._replace(omit=f"{reader} reads {candidate.read_from} itself")
     # a signature and a body are code, where a name is no secret; a docstring is a text
-    code = language_of(found.path) if found.kind in CODE else ""
-    title, text = clean(found.title, code), clean(found.text, code)
-    summary = clean(found.summary)
-    if (title, text, summary) == (found.title, found.text, found.summary):
-        return found
-    return found._replace(title=title, text=text, summary=summary)
+    code = language_of(candidate.path) if candidate.kind in CODE else ""
+    title, text = clean(candidate.title, code), clean(candidate.text, code)
+    summary = clean(candidate.summary)
+    if (title, text, summary) == (candidate.title, candidate.text, candidate.summary):
+        return candidate
+    return candidate._replace(title=title, text=text, summary=summary)
 
 
 def _failure(problem: Exception) -> str:
@@ -199,28 +214,34 @@ def code_of(lists: Mapping[str, Sequence[Candidate]]) -> Code:
         if name not in named:
             rows = list(_without_padding(rows))
         for rank, row in enumerate(rows, 1):
-            one = Ranked(row, row.score, dict(row.parts) or {name: 0}, rank)
+            item = Ranked(row, row.score, dict(row.parts) or {name: 0}, rank)
             if row.kind == "file":
-                files.setdefault(row.path, one)
+                files.setdefault(row.path, item)
                 continue
             if name in named:
                 files.setdefault(row.path, Ranked(_file(row.path), 0, {name: 0}, rank))
-            symbols.setdefault((row.id, row.path), one)
-    if not any(one.candidate.kind == "file" and one.score for one in files.values()):
-        for one in symbols.values():
-            files.setdefault(one.candidate.path, Ranked(_file(one.candidate.path), 0, {}, one.best))
-    near = [one for one in symbols.values() if not one.candidate.beyond][:SEEDS]
+            symbols.setdefault((row.id, row.path), item)
+    if not any(item.candidate.kind == "file" and item.score for item in files.values()):
+        for item in symbols.values():
+            files.setdefault(
+                item.candidate.path, Ranked(_file(item.candidate.path), 0, {}, item.best)
+            )
+    near = [item for item in symbols.values() if not item.candidate.beyond][:SEEDS]
     for rank, row in enumerate(lists.get(NEIGHBORS, ()), 1):
         if (
             row.path not in files or files[row.path].candidate.beyond
         ):  # far by its words, near by a link
             files[row.path] = Ranked(_file(row.path), 0, {NEIGHBORS: 0}, rank)
-        known = symbols.pop((row.id, row.path), None)
+        symbol = symbols.pop((row.id, row.path), None)
         near.append(
-            known if known and not known.candidate.beyond else Ranked(row, 0, {NEIGHBORS: 0}, rank)
+            symbol
+            if symbol and not symbol.candidate.beyond
+            else Ranked(row, 0, {NEIGHBORS: 0}, rank)
         )
-    ordered = {(one.candidate.id, one.candidate.path): one for one in (*near, *symbols.values())}
-    shown = tuple(one for one in ordered.values() if one.candidate.path in files)
+    ordered = {
+        (item.candidate.id, item.candidate.path): item for item in (*near, *symbols.values())
+    }
+    shown = tuple(item for item in ordered.values() if item.candidate.path in files)
     return Code(tuple(files.values()), shown)
 
 
@@ -230,17 +251,17 @@ def near_code(code: Code, characters: int = 0) -> tuple[Code, list[Omission]]:
     """
     keeps_far = characters >= _PATHS_FROM
     shown, far = list[Ranked](), list[Ranked]()
-    for one in code.files:
-        is_far = one.candidate.beyond and not (
+    for item in code.files:
+        is_far = item.candidate.beyond and not (
             keeps_far
-            and one.candidate.beyond != _PADDING
-            and corpus_of(one.candidate.path) == SOURCE
+            and item.candidate.beyond != _PADDING
+            and corpus_of(item.candidate.path) == SOURCE
         )
-        (far if is_far else shown).append(one)
-    symbols = tuple(one for one in code.symbols if not one.candidate.beyond)
-    far += [one for one in code.symbols if one.candidate.beyond]
+        (far if is_far else shown).append(item)
+    symbols = tuple(item for item in code.symbols if not item.candidate.beyond)
+    far += [item for item in code.symbols if item.candidate.beyond]
     return Code(tuple(shown), symbols), [
-        Omission(one.candidate.id, one.candidate.beyond) for one in far
+        Omission(item.candidate.id, item.candidate.beyond) for item in far
     ]
 
 

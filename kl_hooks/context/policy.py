@@ -61,20 +61,23 @@ class Rule(NamedTuple):
     classification: tuple[str, ...] = ()
     actors: tuple[str, ...] = ()
 
-    def matches(self, one: Candidate, actor: str) -> bool:
+    def matches(self, candidate: Candidate, actor: str) -> bool:
         """Return whether an item meets every condition.
 
         Of several files of an item one is enough to hide it, and all are needed to allow it.
         """
-        paths = [posixpath.normpath(path) for path in (one.path, *one.touches) if path]
-        enough = all if self.effect == "allow" else any
-        kinds = (one.kind, "code") if one.kind in CODE else (one.kind,)
+        paths = [posixpath.normpath(path) for path in (candidate.path, *candidate.touches) if path]
+        quantifier = all if self.effect == "allow" else any
+        kinds = (candidate.kind, "code") if candidate.kind in CODE else (candidate.kind,)
         return (
             self.names_actor(actor)
             and (not self.kinds or not set(kinds).isdisjoint(self.kinds))
-            and (not self.tags or not set(one.tags).isdisjoint(self.tags))
-            and (not self.classification or one.classification in self.classification)
-            and (not self.paths or (bool(paths) and enough(self._has_path(path) for path in paths)))
+            and (not self.tags or not set(candidate.tags).isdisjoint(self.tags))
+            and (not self.classification or candidate.classification in self.classification)
+            and (
+                not self.paths
+                or (bool(paths) and quantifier(self._has_path(path) for path in paths))
+            )
         )
 
     def names_actor(self, actor: str) -> bool:
@@ -107,22 +110,22 @@ class Policy:
         Where any rule allows, only what a rule allows or redacts is shown, as with sshd's
         AllowUsers.
         """
-        some = tuple(candidates)
-        found = [
+        variants = tuple(candidates)
+        matches = [
             (EFFECTS.index(rule.effect), rule.name)
             for rule in self.rules
-            if any(rule.matches(one, self.actor) for one in some)
+            if any(rule.matches(variant, self.actor) for variant in variants)
         ]
-        if found:
-            effect, name = min(found)
+        if matches:
+            effect, name = min(matches)
             return EFFECTS[effect], name
         if any(rule.effect == "allow" for rule in self.rules):
             return ("deny", NO_RULE)
         return ("allow", "")
 
-    def shows(self, one: Candidate) -> bool:
+    def shows(self, candidate: Candidate) -> bool:
         """Return whether an item is neither denied nor redacted."""
-        return self.decide((one,))[0] == "allow"
+        return self.decide((candidate,))[0] == "allow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +191,12 @@ def read_rules(text: bytes, kinds: Collection[str]) -> tuple[Rule, ...]:
 
     root, problems = load_yaml(POLICY_FILE, text)
     reader = NodeReader(POLICY_FILE, problems)
-    found = reader.keys(root, ("version", "rules")) if root else {}
-    if "version" in found:
-        reader.choice(found["version"][1], '"version"', ("1",))
+    nodes = reader.keys(root, ("version", "rules")) if root else {}
+    if "version" in nodes:
+        reader.choice(nodes["version"][1], '"version"', ("1",))
     rules: list[Rule] = []
-    if "rules" in found:
-        for node in reader.items(found["rules"][1], '"rules"'):
+    if "rules" in nodes:
+        for node in reader.items(nodes["rules"][1], '"rules"'):
             rules += _read_rule(reader, node, kinds, [rule.name for rule in rules])
     elif not problems:
         problems.append(
@@ -207,24 +210,24 @@ def read_rules(text: bytes, kinds: Collection[str]) -> tuple[Rule, ...]:
 def _read_rule(
     reader: NodeReader, node: Node, kinds: Collection[str], names: Collection[str]
 ) -> Iterator[Rule]:
-    found = reader.keys(node, ("name", *EFFECTS), " in a rule")
-    if not found:
+    nodes = reader.keys(node, ("name", *EFFECTS), " in a rule")
+    if not nodes:
         reader.report(node, "a rule needs a name and an effect.", f"Effects: {', '.join(EFFECTS)}.")
         return
-    name = reader.text(found["name"][1], '"name"') if "name" in found else ""
-    if "name" not in found:
+    name = reader.text(nodes["name"][1], '"name"') if "name" in nodes else ""
+    if "name" not in nodes:
         reader.report(node, 'a rule needs a "name".', "The audit and the package name it.")
     elif name in names:
         reader.report(
-            found["name"][1],
+            nodes["name"][1],
             f'the name "{one_line(name, 80)}" is given twice.',
             "Name each rule once.",
         )
     elif len(name) > _LONGEST or name == NO_RULE:
         reader.report(
-            found["name"][1], "this can't be the name of a rule.", f"At most {_LONGEST} characters."
+            nodes["name"][1], "this can't be the name of a rule.", f"At most {_LONGEST} characters."
         )
-    effects = [effect for effect in EFFECTS if effect in found]
+    effects = [effect for effect in EFFECTS if effect in nodes]
     if len(effects) != 1:
         reader.report(
             node,
@@ -233,7 +236,7 @@ def _read_rule(
         )
         return
     where = f' in "{effects[0]}"'
-    conditions = reader.keys(found[effects[0]][1], _CONDITIONS, where)
+    conditions = reader.keys(nodes[effects[0]][1], _CONDITIONS, where)
     values = {
         key: tuple(_read_values(reader, key, value, kinds))
         for key, (_, value) in conditions.items()
@@ -244,16 +247,18 @@ def _read_rule(
 def _read_values(reader: NodeReader, key: str, node: Node, kinds: Collection[str]) -> Iterator[str]:
     from kl_hooks.model.text import suggest_spelling
 
-    known = {*_KINDS, *kinds}
-    found = reader.texts(node, f'"{key}"')
-    if not found:
+    known_kinds = {*_KINDS, *kinds}
+    texts = reader.texts(node, f'"{key}"')
+    if not texts:
         reader.report(
             node, f'"{key}" must name something.', "Leave the condition out to match everything."
         )
-    for text in found:
+    for text in texts:
         value = text.value
-        if key == "kinds" and value not in known:
-            hint = suggest_spelling(value, known) or f"Known: {', '.join(sorted(known))}."
+        if key == "kinds" and value not in known_kinds:
+            hint = (
+                suggest_spelling(value, known_kinds) or f"Known: {', '.join(sorted(known_kinds))}."
+            )
             reader.report(text, f'unknown kind "{one_line(value, 80)}".', hint)
         elif key == "actors" and not _ACTOR.fullmatch(value):
             reader.report(
@@ -287,75 +292,76 @@ def govern(
     which counts.
     """
     variants: dict[tuple[str, str], list[Candidate]] = {}
-    fused = [one.candidate for one in (*ranked, *code.files, *code.symbols)]
-    for one in (*fused, *(row for rows in lists.values() for row in rows)):
-        variants.setdefault(_key(one), []).append(one)
-    effects = {key: policy.decide(some) for key, some in variants.items()}
+    fused = [item.candidate for item in (*ranked, *code.files, *code.symbols)]
+    for candidate in (*fused, *(row for rows in lists.values() for row in rows)):
+        variants.setdefault(_key(candidate), []).append(candidate)
+    effects = {key: policy.decide(facts) for key, facts in variants.items()}
     denied_files = {
         path: rule
         for (name, path), (effect, rule) in effects.items()
         if effect == "deny" and name == f"file:{path}"
     }
-    for one in fused:
-        if one.kind == "symbol" and one.path in denied_files:
-            effects[_key(one)] = ("deny", denied_files[one.path])
+    for candidate in fused:
+        if candidate.kind == "symbol" and candidate.path in denied_files:
+            effects[_key(candidate)] = ("deny", denied_files[candidate.path])
     omissions: list[Omission] = []
 
-    def allowed(some: Sequence[Ranked], conceal_now: bool) -> Iterator[Ranked]:
-        for one in some:
-            effect, rule = effects[_key(one.candidate)]
+    def allowed(items: Sequence[Ranked], conceal_now: bool) -> Iterator[Ranked]:
+        for item in items:
+            effect, rule = effects[_key(item.candidate)]
             if effect == "deny":
-                name = one.candidate.id if policy.actor == "human" else WITHHELD
+                name = item.candidate.id if policy.actor == "human" else WITHHELD
                 omissions.append(Omission(name, f"denied by policy: {rule}"))
             elif effect == "redact":
-                marked = one.candidate._replace(redacted_by=rule)
-                yield one._replace(candidate=conceal(marked) if conceal_now else marked)
+                marked = item.candidate._replace(redacted_by=rule)
+                yield item._replace(candidate=conceal(marked) if conceal_now else marked)
             else:
-                yield one
+                yield item
 
     remaining = list(allowed(ranked, False))
     shown = Code(tuple(allowed(code.files, True)), tuple(allowed(code.symbols, True)))
     rows = tuple(
-        (name, path, *effects[name, path]) for name, path in sorted({_key(one) for one in fused})
+        (name, path, *effects[name, path])
+        for name, path in sorted({_key(candidate) for candidate in fused})
     )
-    found = PolicyDecision(
+    decision = PolicyDecision(
         f"pd-{digest('policy-decision/1', [policy.key, rows])[:12]}", policy.key, policy.actor, rows
     )
-    return Governed(remaining, shown, omissions, found)
+    return Governed(remaining, shown, omissions, decision)
 
 
-def _key(one: Candidate) -> tuple[str, str]:
+def _key(candidate: Candidate) -> tuple[str, str]:
     # of code the same ID may be in several files; anything else is one item, whatever path a
     # retriever knows
-    return one.id, one.path if one.kind in CODE else ""
+    return candidate.id, candidate.path if candidate.kind in CODE else ""
 
 
-def conceal(one: Candidate) -> Candidate:
+def conceal(candidate: Candidate) -> Candidate:
     """Return an item with nothing but its ID, kind and place, where it is to be redacted."""
-    if not one.redacted_by:
-        return one
+    if not candidate.redacted_by:
+        return candidate
     return Candidate(
-        one.id,
-        one.kind,
+        candidate.id,
+        candidate.kind,
         "",
         "",
         "",
-        _place(one),
-        one.line,
-        authority=one.authority,
-        pinned=one.pinned,
-        is_lasting=one.is_lasting,
-        beyond=one.beyond,
-        reasons=(f"redacted by policy: {one.redacted_by}",),
-        redacted_by=one.redacted_by,
+        _place(candidate),
+        candidate.line,
+        authority=candidate.authority,
+        pinned=candidate.pinned,
+        is_lasting=candidate.is_lasting,
+        beyond=candidate.beyond,
+        reasons=(f"redacted by policy: {candidate.redacted_by}",),
+        redacted_by=candidate.redacted_by,
     )
 
 
-def _place(one: Candidate) -> str:
+def _place(candidate: Candidate) -> str:
     """Return where an item is; the file of a record is named after its title, which is omitted."""
-    if RECORD_ID.fullmatch(one.id):
-        return untitled_path(one.path, one.id)
-    return one.path
+    if RECORD_ID.fullmatch(candidate.id):
+        return untitled_path(candidate.path, candidate.id)
+    return candidate.path
 
 
 def audit_event(decision: PolicyDecision, shown: Mapping[str, Any]) -> dict[str, Any]:
@@ -389,12 +395,12 @@ def audit(ws: Workspace, package_id: str = "") -> list[dict[str, Any]]:
 
     An agent gets no items: the audit must not list to it what the packages withhold.
     """
-    found = [
+    decisions = [
         event
         for event in package_log.events_newest_first(ws.state)
         if event.get("event") == "policy_decision"
         and str(event.get("package_id")).startswith(package_id)
     ]
     if not agent(ws.environ):
-        return found
-    return [{**one, "items": []} for one in found]
+        return decisions
+    return [{**decision, "items": []} for decision in decisions]

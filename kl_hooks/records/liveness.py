@@ -38,18 +38,18 @@ def not_live_reason(ws: Workspace, record: Record) -> str:
 
 
 def filter_live(
-    ws: Workspace, found: Sequence[Record], wanted: RecordFilter
+    ws: Workspace, records: Sequence[Record], wanted: RecordFilter
 ) -> tuple[list[Record], int]:
     """Return (the records that a search shows unasked, the number of the others).
 
     All of them where `wanted` names statuses, or includes expired ones.
     """
     if wanted.statuses or wanted.expired:
-        return [one for one in found if wanted.expired or not is_expired(ws, one)], 0
-    live = live_records(ws, found)
+        return [record for record in records if wanted.expired or not is_expired(ws, record)], 0
+    live = live_records(ws, records)
     stale = stale_reasons(ws, live)
-    live = [one for one in live if one.id not in stale]
-    return live, len(found) - len(live)
+    live = [record for record in live if record.id not in stale]
+    return live, len(records) - len(live)
 
 
 class LiveRecords:
@@ -103,7 +103,11 @@ class LiveRecords:
         if not RECORD_ID.fullmatch(name):
             return ""
         records = get_records(self._ws, [name])
-        reasons = [reason for some in quarantines(self._ws, records).values() for reason in some]
+        reasons = [
+            reason
+            for record_reasons in quarantines(self._ws, records).values()
+            for reason in record_reasons
+        ]
         if not reasons:
             return ""
         return f"quarantined until a person has read it: {'; '.join(reasons)}"
@@ -140,15 +144,15 @@ def stale_reasons(ws: Workspace, records: Sequence[Record]) -> dict[str, str]:
     """Return the ID of each record that the content as it is now contradicts → why, in one line."""
     if not records:
         return {}
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     kinds = {record.kind for record in records}
     for answer in ws.plugins.hook.kl_stale():
-        for one in answer:
-            if one.kind in kinds:
-                found |= one.find_stale(
-                    ws, [record for record in records if record.kind == one.kind]
+        for staleness in answer:
+            if staleness.kind in kinds:
+                reasons |= staleness.find_stale(
+                    ws, [record for record in records if record.kind == staleness.kind]
                 )
-    return found
+    return reasons
 
 
 def with_stale_status(ws: Workspace, records: Sequence[Record]) -> list[Record]:
@@ -244,7 +248,7 @@ def _not_in_force_reason(ws: Workspace, record: Record) -> str:
         return verification
     later = get_records(ws, record.many("superseded_by"))
     # A successor that is only proposed ends nothing yet.
-    if any(one.status in ws.kinds[one.kind].live for one in later):
+    if any(successor.status in ws.kinds[successor.kind].live for successor in later):
         return "superseded"
     return ""
 
@@ -284,7 +288,7 @@ def _injection_reasons(ws: Workspace, record: Record) -> tuple[str, ...]:
     ]
     written += [record.body] * bool(kind.folders)
     return tuple(
-        dict.fromkeys([*stored, *injection_reasons("\n".join(one for one in written if one))])
+        dict.fromkeys([*stored, *injection_reasons("\n".join(text for text in written if text))])
     )
 
 

@@ -81,13 +81,15 @@ def get_record(ws: Workspace, identifier: str, kind: str = "") -> Record:
             ("LOWER(title) = LOWER(?)",) if kind in ws.kinds and ws.kinds[kind].folders else ()
         )
         for where in ("id = ?", "UPPER(id) = UPPER(?)", *by_name):
-            found = [one for one in _select(ws, where, (wanted,)) if kind in ("", one.kind)]
-            if found and found[0].kind in ws.kinds:
-                return found[0]
-            if found:
-                reason = f"is of the kind {found[0].kind}, which nothing describes today."
+            matches = [
+                record for record in _select(ws, where, (wanted,)) if kind in ("", record.kind)
+            ]
+            if matches and matches[0].kind in ws.kinds:
+                return matches[0]
+            if matches:
+                reason = f"is of the kind {matches[0].kind}, which nothing describes today."
                 raise UsageProblem(
-                    reason, place=found[0].id, hint=_UNKNOWN_KIND_HINT.format(found[0].kind)
+                    reason, place=matches[0].id, hint=_UNKNOWN_KIND_HINT.format(matches[0].kind)
                 )
     from difflib import get_close_matches  # a millisecond that only a wrong ID costs
 
@@ -115,12 +117,12 @@ def get_records(ws: Workspace, ids: Sequence[str]) -> list[Record]:
     Records of a kind that nothing describes are omitted, here as everywhere: how to read them is
     unknown.
     """
-    found: dict[str, Record] = {}
-    for some in chunks(ids):
-        for record in _select(ws, f"id IN ({placeholders(some)})", some):
+    records: dict[str, Record] = {}
+    for batch in chunks(ids):
+        for record in _select(ws, f"id IN ({placeholders(batch)})", batch):
             if record.kind in ws.kinds:
-                found.setdefault(record.id, record)
-    return list(found.values())
+                records.setdefault(record.id, record)
+    return list(records.values())
 
 
 def all_records(ws: Workspace) -> list[Record]:
@@ -138,7 +140,7 @@ def list_and_count(
 ) -> tuple[list[Record], int]:
     """Return (the first `limit` selected records, the number of all)."""
     sync(ws, wanted.kinds)
-    found: list[Record] = []
+    selected: list[Record] = []
     total = 0
     in_both: list[str] = []
     for name, table in (("graph", "authored"), ("kl", "record")):
@@ -152,19 +154,19 @@ def list_and_count(
                     [*params, *in_both],
                 )
             # What a record is about is not a column: then all are read and filtered here.
-            most = "" if wanted.about else f" LIMIT {max(limit - len(found), 0)}"
+            most = "" if wanted.about else f" LIMIT {max(limit - len(selected), 0)}"
             where_sorted = f"{where} ORDER BY kind, id{most}"
             if table == "authored":
-                some = records_in_files(db, where_sorted, params)
+                records = records_in_files(db, where_sorted, params)
             else:
-                some = [one.record for one in records_in_rows(db, where_sorted, params)]
-            some = [record for record in some if _is_about(ws, record, wanted.about)]
+                records = [row.record for row in records_in_rows(db, where_sorted, params)]
+            records = [record for record in records if _is_about(ws, record, wanted.about)]
             counted = db.row(f"SELECT COUNT(*) FROM {table} WHERE {where}", params)
-            total += len(some) if wanted.about or not counted else int(counted[0])
-            found += some
+            total += len(records) if wanted.about or not counted else int(counted[0])
+            selected += records
             if table == "authored":
                 in_both = _ids_in_files(ws, db, wanted)
-    return found[:limit], total
+    return selected[:limit], total
 
 
 def search_records(
@@ -178,9 +180,13 @@ def search_records(
     with ws.store.reading("graph") as db:
         # More hits than the limit: the filter may exclude some.
         hits = index.search(db, words, max(limit * 4, 100), kinds) if db is not None else []
-    found = list(dict.fromkeys(hit.id for hit in hits))
-    known = {one.id: one for one in get_records(ws, found)}
-    return [known[i] for i in found if i in known and matches_filter(ws, known[i], wanted)][:limit]
+    ids = list(dict.fromkeys(hit.id for hit in hits))
+    records = {record.id: record for record in get_records(ws, ids)}
+    return [
+        records[identifier]
+        for identifier in ids
+        if identifier in records and matches_filter(ws, records[identifier], wanted)
+    ][:limit]
 
 
 def matches_filter(ws: Workspace, record: Record, wanted: RecordFilter) -> bool:
@@ -199,19 +205,23 @@ def supersession_chain(ws: Workspace, record: Record) -> list[Record]:
     """Return the record with all that supersede it or that it supersedes, newest to oldest; ends at
     a cycle.
     """
-    newest, seen = record, {record.id}
-    while following := [i for i in newest.many("superseded_by") if i not in seen]:
+    newest, later_ids = record, {record.id}
+    while following := [
+        identifier for identifier in newest.many("superseded_by") if identifier not in later_ids
+    ]:
         later = get_records(ws, following[:1])
         if not later:
             break
         newest = later[0]
-        seen.add(newest.id)
-    found, line = [newest], {newest.id}
-    for one in found:
-        older = [i for i in one.many("supersedes") if i not in line]
-        line.update(older)
-        found += get_records(ws, older)
-    return found
+        later_ids.add(newest.id)
+    chain, chain_ids = [newest], {newest.id}
+    for record in chain:
+        older = [
+            identifier for identifier in record.many("supersedes") if identifier not in chain_ids
+        ]
+        chain_ids.update(older)
+        chain += get_records(ws, older)
+    return chain
 
 
 def past_versions(ws: Workspace, record: Record) -> list[Version]:
@@ -222,10 +232,10 @@ def past_versions(ws: Workspace, record: Record) -> list[Version]:
     commits = git_output(ws, *log).decode("utf-8", "replace").split("\1")[1:] if record.path else []
     sql = "SELECT version, until, how, body FROM record_version WHERE id = ? ORDER BY version DESC"
     return [
-        *(Version(*one.strip("\n").split("\0")) for one in commits),
+        *(Version(*commit.strip("\n").split("\0")) for commit in commits),
         *(
-            Version(str(n), until, how, body)
-            for n, until, how, body in select_rows(ws, sql, (record.id,))
+            Version(str(version), until, change, body)
+            for version, until, change, body in select_rows(ws, sql, (record.id,))
         ),
     ]
 
@@ -235,22 +245,22 @@ def unreadable_records(ws: Workspace) -> list[tuple[int, str, str]]:
     and how to fix it).
     """
     sql = "SELECT kind, COUNT(*) FROM record WHERE rests = 'state' GROUP BY kind ORDER BY kind"
-    found = [
+    unreadable = [
         (number, f"of the kind {kind}", f"nothing describes it. {_UNKNOWN_KIND_HINT.format(kind)}")
         for kind, number in select_rows(ws, sql)
         if kind not in ws.kinds
     ]
-    known = {kind_folder(kind) for kind in ws.kinds.values()}
+    known_folders = {kind_folder(kind) for kind in ws.kinds.values()}
     for path in sorted((ws.root / KNOWLEDGE_FOLDER).glob("*/")):
         folder = f"{KNOWLEDGE_FOLDER}{path.name}/"
-        if folder in known:
+        if folder in known_folders:
             number = 0
         else:
-            number = sum(1 for one in path.glob("*.md") if _RECORD_FILE.fullmatch(one.name))
+            number = sum(1 for file in path.glob("*.md") if _RECORD_FILE.fullmatch(file.name))
         if number:
             hint = "Fix the file of the kind in .kl/kinds/, or restore it."
-            found.append((number, f"in {folder}", f"no kind has this folder. {hint}"))
-    return found
+            unreadable.append((number, f"in {folder}", f"no kind has this folder. {hint}"))
+    return unreadable
 
 
 def format_value(value: object) -> str:
@@ -288,11 +298,11 @@ def record_now(kind: Kind, record: Record, now: str, *, whole: bool = True) -> d
     """
     fields = kind.by_name
     values = {
-        n: v
-        for n, v in _values_to_dict(record).items()
-        if n not in fields or not fields[n].internal
+        name: value
+        for name, value in _values_to_dict(record).items()
+        if name not in fields or not fields[name].internal
     }
-    made: dict[str, Any] = {
+    row: dict[str, Any] = {
         "schema": "kl.record/1",
         "id": record.id,
         "kind": record.kind,
@@ -305,11 +315,11 @@ def record_now(kind: Kind, record: Record, now: str, *, whole: bool = True) -> d
         "broken": record.broken,
     }
     if record.proposal:
-        made["proposal"] = record.proposal
+        row["proposal"] = record.proposal
     if whole:
-        return made | {"fields": values, "body": record.body}
+        return row | {"fields": values, "body": record.body}
     named = (*kind.identity, *kind.list_fields, "source", "date") if kind.list_fields else ()
-    return made | {
+    return row | {
         "tags": values.get("tags", []),
         "fields": {name: values[name] for name in named if name in values},
     }
@@ -330,7 +340,7 @@ def _select(ws: Workspace, where: str, params: Sequence[Any]) -> list[Record]:
         else:
             in_rows = []
     ids = {record.id for record in in_files}
-    return [*in_files, *(one.record for one in in_rows if one.record.id not in ids)]
+    return [*in_files, *(row.record for row in in_rows if row.record.id not in ids)]
 
 
 def _sql_filter(ws: Workspace, table: str, wanted: RecordFilter) -> tuple[str, list[Any]]:
@@ -376,30 +386,30 @@ def _ids_in_rows(db: Database, ids: Sequence[str]) -> list[str]:
     """Return those of the IDs of files that a row has too (a file is back, a step was killed): the
     file counts.
     """
-    found: list[str] = []
-    for some in chunks(ids):
-        sql = f"SELECT id FROM record WHERE rests = 'state' AND id IN ({placeholders(some)})"
-        found += [identifier for (identifier,) in db.rows(sql, some)]
-    return found[:10_000]  # SQLite allows 32,766 parameters in one statement since 3.32
+    ids_in_rows: list[str] = []
+    for batch in chunks(ids):
+        sql = f"SELECT id FROM record WHERE rests = 'state' AND id IN ({placeholders(batch)})"
+        ids_in_rows += [identifier for (identifier,) in db.rows(sql, batch)]
+    return ids_in_rows[:10_000]  # SQLite allows 32,766 parameters in one statement since 3.32
 
 
 def _is_about(ws: Workspace, record: Record, about: str) -> bool:
     if not about:
         return True
     ids = [
-        one
+        node
         for field in ws.kinds[record.kind].all_fields
         if field.type == "ids"
-        for one in record.many(field.name)
+        for node in record.many(field.name)
     ]
     try:
         target = node_id(about)
-        nodes = [node_id(one) for one in ids]
+        nodes = [node_id(node) for node in ids]
     except InvalidValue:
         return about in ids
     # a slash behind each: else `src/ab` would be in `src/a`
-    inside, folders = f"{target.rstrip('/')}/", [f"{one.rstrip('/')}/" for one in nodes]
-    return any(one.startswith(inside) or inside.startswith(one) for one in folders)
+    inside, folders = f"{target.rstrip('/')}/", [f"{node.rstrip('/')}/" for node in nodes]
+    return any(node.startswith(inside) or inside.startswith(node) for node in folders)
 
 
 _GROUPS: Final[Mapping[str, str]] = {
@@ -439,13 +449,17 @@ class Selection:
         if _GROUPS.get(word) in kinds:
             self._words = {_GROUPS[word]: ("", "")}
         if not self._words:
-            known = sorted(
+            known_words = sorted(
                 {
                     *_GROUPS,
-                    *(one for field in fields.values() for one in (*field.choices, *field.also)),
+                    *(
+                        choice
+                        for field in fields.values()
+                        for choice in (*field.choices, *field.also)
+                    ),
                 }
             )
-            hint = suggest_spelling(word, known) or f"There are: {', '.join(known)}."
+            hint = suggest_spelling(word, known_words) or f"There are: {', '.join(known_words)}."
             raise UsageProblem("unknown topic or group.", place=name, hint=hint)
 
     @property

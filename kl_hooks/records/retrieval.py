@@ -59,10 +59,10 @@ def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     )
     signals = task.signals
     words = dict.fromkeys([*signals.symbols, *signals.paths, *signals.keywords, *signals.failures])
-    found = search_records(
+    matches = search_records(
         ws, [*words][:_MOST_QUERIES], RecordFilter(kinds), limit * 2
     )  # some may not be live
-    return current_candidates(ws, live_records(ws, found), limit)
+    return current_candidates(ws, live_records(ws, matches), limit)
 
 
 def search_live(
@@ -89,27 +89,33 @@ def current_candidates(ws: Workspace, live: Sequence[Record], limit: int) -> lis
     )
 
 
-def demote_uncommitted(ws: Workspace, found: Sequence[Candidate]) -> list[Candidate]:
+def demote_uncommitted(ws: Workspace, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates; a file that differs from its commit ranks as an agent's, whatever
     authority it states.
 
     Unless it is as a person has written it with kl in this clone: then who wrote it is known.
     """
     uncommitted = uncommitted_paths(
-        ws, {one.path for one in found if one.path and one.authority == "human"}
+        ws,
+        {
+            candidate.path
+            for candidate in candidates
+            if candidate.path and candidate.authority == "human"
+        },
     )
     uncommitted -= _written_by_people(
-        ws, {one.id: one.path for one in found if one.path in uncommitted}
+        ws,
+        {candidate.id: candidate.path for candidate in candidates if candidate.path in uncommitted},
     )
     return [
-        one._replace(
+        candidate._replace(
             authority="agent",
-            marks=one.marks or ("not committed",),
-            reasons=(*one.reasons, "not committed yet, so it ranks as an agent's"),
+            marks=candidate.marks or ("not committed",),
+            reasons=(*candidate.reasons, "not committed yet, so it ranks as an agent's"),
         )
-        if one.path in uncommitted
-        else one
-        for one in found
+        if candidate.path in uncommitted
+        else candidate
+        for candidate in candidates
     ]
 
 
@@ -193,7 +199,7 @@ def _record_summary(kind: Kind, record: Record) -> str:
     texts = [
         record.text(name) for name in ([kind.summary_field] if kind.summary_field else required)
     ]
-    first = next((one.strip().splitlines()[0] for one in reversed(texts) if one.strip()), "")
+    first = next((text.strip().splitlines()[0] for text in reversed(texts) if text.strip()), "")
     return one_line(
         f"{record.id} {record.title}"
         + (f": {first}" if first and first not in record.title else "")
@@ -204,13 +210,13 @@ def _written_by_people(ws: Workspace, files: Mapping[str, str]) -> frozenset[str
     """Return the paths, of ID → path, of files that are as a person last wrote them with kl, in
     this clone.
     """
-    found = set()
-    for one, events in events_by_record(ws, list(files)).items():
+    paths = set()
+    for identifier, events in events_by_record(ws, list(files)).items():
         content = next(
             (event.body[CONTENT] for event in reversed(events) if CONTENT in event.body), None
         )
         with suppress(UsageProblem):  # one that can't be read is nobody's
-            data = read_small(ws.root / files[one], within=ws.root) if content else None
+            data = read_small(ws.root / files[identifier], within=ws.root) if content else None
             if data is not None and hashlib.sha256(data).hexdigest() == content:
-                found.add(files[one])
-    return frozenset(found)
+                paths.add(files[identifier])
+    return frozenset(paths)
