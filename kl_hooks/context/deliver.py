@@ -31,8 +31,9 @@ from kl_hooks.context.page import write_budget
 from kl_hooks.context.signals import read_signals, without_secrets
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.provenance import agent, one_moment, session, worktree_state
+from kl_hooks.evidence.provenance import agent, session, worktree_state
 from kl_hooks.git.repository import resolve_commit
+from kl_hooks.git.run import one_moment
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.package import WITHHELD, Budget, Item, Omission, Package

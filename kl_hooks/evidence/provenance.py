@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from typing import Any, Final
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.repository import Repository
+from kl_hooks.git.run import once
 from kl_hooks.git.worktree import WorktreeState, changed_files, snapshot
 from kl_hooks.model.actors import agent as agent
 from kl_hooks.model.text import name_list
@@ -77,39 +76,16 @@ def producer(environ: Mapping[str, str]) -> str:
     return f"local:{user}@{host}"
 
 
-_MOMENT: ContextVar[dict[tuple[Repository, bool], WorktreeState] | None] = ContextVar(
-    "moment", default=None
-)
-
-
-@contextmanager
-def one_moment() -> Iterator[None]:
-    """Within the block the content of a working tree is asked of git once, so that one answer is
-    about one content.
-    """
-    token = _MOMENT.set({} if _MOMENT.get() is None else _MOMENT.get())
-    try:
-        yield
-    finally:
-        _MOMENT.reset(token)
-
-
 def worktree_state(repo: Repository | None, *, untracked: bool = True) -> WorktreeState:
     """The content now. Without git, or where git fails, everything is unknown: evidence then can't
     count as hard.
     """
     if repo is None or repo.bare:
         return WorktreeState()
-    states = _MOMENT.get()
-    if states is not None and (repo, untracked) in states:
-        return states[repo, untracked]
     try:
-        state = snapshot(repo, untracked=untracked)
+        return once(("state", repo, untracked), lambda: snapshot(repo, untracked=untracked))
     except (EnvironmentProblem, OSError):
         return WorktreeState()
-    if states is not None:
-        states[repo, untracked] = state
-    return state
 
 
 def is_document(path: str) -> bool:

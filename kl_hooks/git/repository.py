@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.git.run import GitFailed, git
+from kl_hooks.git.run import GitFailed, git, once, verb_of
 from kl_hooks.model.text import one_line
 
 # A flag that rev-parse does not know is printed as it is: a separator that paths with newlines
@@ -53,9 +53,23 @@ class GitSettings(NamedTuple):
     """`core.fileMode`: the executable bit on disk counts."""
 
 
+_READING: Final = frozenset(
+    ("cat-file", "diff-index", "diff-tree", "log", "ls-tree", "merge-base", "rev-list", "rev-parse")
+)
+"""Commands of git that change nothing, and whose answer is cached in a moment."""
+
+
 def git_in(repo: Repository, *args: str, **options: Any) -> bytes:
-    """`git ARGS…` in this repository and no other; options as `run.git`."""
-    return git(*directory_options(repo), *args, cwd=repo.top, **options)
+    """`git ARGS…` in this repository and no other; options as `run.git`. In one moment a reading
+    command is run once.
+    """
+
+    def ask() -> bytes:
+        return git(*directory_options(repo), *args, cwd=repo.top, **options)
+
+    if verb_of(args) not in _READING:
+        return ask()
+    return once((repo, args, repr(options)), ask)
 
 
 def ignored_by(repo: Repository, path: str) -> str:

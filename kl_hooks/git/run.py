@@ -3,20 +3,27 @@
 A git hook runs with `GIT_DIR`, `GIT_INDEX_FILE` and more in its environment, and a test suite that
 it starts inherits them: git would then answer for, or write to, another repository than the one in
 `cwd`. So all `GIT_*` variables are taken out, except what only a person sets.
+
+Within one moment git is asked each question once, so that all parts of an answer are about one
+content, and only the first waits for a process.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from threading import Timer
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.text import one_line
+
+_Answer = TypeVar("_Answer")
+_ANSWERS: ContextVar[dict[Hashable, Any] | None] = ContextVar("answers", default=None)
 
 _PREFIX: Final = (
     # `git status` and `git diff` write the refreshed index otherwise
@@ -129,9 +136,9 @@ def git(
             input=stdin if stdin is not None else b"",
         )
     except subprocess.TimeoutExpired:
-        raise GitFailed(f"git {_verb(args)} gave no answer in {timeout:g} s.") from None
+        raise GitFailed(f"git {verb_of(args)} gave no answer in {timeout:g} s.") from None
     except (OSError, ValueError) as problem:
-        raise GitFailed(f"git {_verb(args)} can't be run in {cwd}: {problem}.") from problem
+        raise GitFailed(f"git {verb_of(args)} can't be run in {cwd}: {problem}.") from problem
     if done.returncode not in ok:
         raise _failure(args, done.returncode, done.stderr)
     return done.stdout
@@ -161,7 +168,7 @@ def start_git(
             stderr=subprocess.DEVNULL,
         )
     except (OSError, ValueError) as problem:
-        raise GitFailed(f"git {_verb(args)} can't be run in {cwd}: {problem}.") from problem
+        raise GitFailed(f"git {verb_of(args)} can't be run in {cwd}: {problem}.") from problem
     watch = Timer(timeout, process.kill)
     watch.daemon = True
     watch.start()
@@ -239,9 +246,42 @@ def _failure(args: Sequence[str], returncode: int, stderr: bytes) -> GitFailed:
     first = one_line(text.partition("\n")[0], 300) or f"exit code {returncode}"
     if hint:
         first += "."
-    return GitFailed(f"git {_verb(args)}: {first}", returncode=returncode, stderr=text, hint=hint)
+    return GitFailed(f"git {verb_of(args)}: {first}", returncode=returncode, stderr=text, hint=hint)
 
 
-def _verb(args: Sequence[str]) -> str:
+def verb_of(args: Sequence[str]) -> str:
     """The name of the git command in its arguments."""
     return next((arg for arg in args if not arg.startswith("-")), "")
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """Within the block what the repository and its working tree hold is asked once.
+
+    Only for what changes neither: it would not see its own change. A block inside another one is
+    of the same moment.
+    """
+    answers = _ANSWERS.get()
+    token = _ANSWERS.set({} if answers is None else answers)
+    try:
+        yield
+    finally:
+        _ANSWERS.reset(token)
+
+
+def is_one_moment() -> bool:
+    """Whether this runs within a moment."""
+    return _ANSWERS.get() is not None
+
+
+def once(question: Hashable, ask: Callable[[], _Answer]) -> _Answer:
+    """Return what `ask` returns, or what it returned for this question earlier in this moment. What
+    it raises is not cached.
+    """
+    answers = _ANSWERS.get()
+    if answers is None:
+        return ask()
+    if question not in answers:
+        answers[question] = ask()
+    answer: _Answer = answers[question]
+    return answer

@@ -14,7 +14,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from kl_hooks.git.objects import object_id, tree_ids
@@ -29,13 +29,14 @@ from kl_hooks.git.repository import (
     head,
     is_commit_index,
 )
-from kl_hooks.git.run import GitFailed, git, start_git
+from kl_hooks.git.run import GitFailed, git, is_one_moment, once, start_git
 
 REMOVED: Final = b""
 _GITLINK: Final = b"160000"
 _PLAIN, _EXECUTABLE, _LINK = b"100644", b"100755", b"120000"
 _REGULAR: Final = ("100644", "100755")
 _NEEDS_QUOTES: Final = re.compile(rb'[\x00-\x1f"\\\x7f]')
+_UNTRACKED_LINE: Final = re.compile(r"\0\? [^\0]*")
 _SPECIAL_LINE: Final = re.compile(rb"\0(?!H 1[02]0)([^\0]+)")
 """A line of `ls-files` that is no ordinary file or link: git compares those by itself."""
 _DIFF_OPTIONS: Final = (
@@ -98,6 +99,10 @@ class FileListing(NamedTuple):
             elif line[2:8] in _REGULAR and line.endswith(ends):
                 yield line.partition("\t")[2]
 
+    def without_untracked(self) -> FileListing:
+        """What is tracked alone."""
+        return FileListing([], self.tracked, _UNTRACKED_LINE.sub("", self.listing))
+
     def staged_blobs(self, suffixes: Sequence[str] = ()) -> list[tuple[str, str, str]]:
         """(mode, blob, path) of the regular files with these endings (none: all), without those in
         conflict.
@@ -157,10 +162,26 @@ def scan_worktree(
     """The files on disk next to those staged (or in tree `base`), of these pathspecs (none: of
     all).
 
-    Two git processes, at the same time: with 40,000 files each takes as long as reading the index
-    and a stat of every file, and neither needs the other's answer.
+    Two git processes. In one moment all files are looked at, once: then none, or one for a new
+    `base`.
     """
-    settings, paths = content_settings(repo), list(paths)
+    if not is_one_moment():
+        return _scan(repo, list(paths), base, untracked)
+    scan = once(("scan", repo), lambda: _scan(repo, [], None, True))
+    if not untracked:
+        scan = replace(scan, listing=once(("tracked", repo), scan.listing.without_untracked))
+    if base is not None:
+        scan = replace(scan, changes=scan.changes_from(base))
+    return scan
+
+
+def _scan(
+    repo: Repository, paths: Sequence[str], base: str | None, untracked: bool
+) -> WorktreeScan:
+    """Two git processes, at the same time: with 40,000 files each takes as long as reading the
+    index and a stat of every file, and neither needs the other's answer.
+    """
+    settings = content_settings(repo)
     compare = (
         ("diff-files", *_DIFF_OPTIONS) if base is None else ("diff-index", *_DIFF_OPTIONS, base)
     )

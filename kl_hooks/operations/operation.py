@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kl_hooks.git.run import one_moment
 from kl_hooks.model.parameter import Parameter, RequestField, fields_of
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.symbol import RECORD_ID, Link
@@ -135,8 +137,10 @@ def perform(ws: Workspace, operation: Operation, request: Any, access: Access) -
 def _shown(ws: Workspace, operation: Operation, request: Any, access: Access) -> Any:
     """Run an operation and return what of its result the policy allows."""
     asked = str(request[0]) if request else ""
-    shown = visible_result(access, operation.run(ws, request, access), asked)
-    return _without_quarantined_titles(ws, shown)
+    # what changes a file has to see its own change
+    with one_moment() if operation.is_query else nullcontext():
+        shown = visible_result(access, operation.run(ws, request, access), asked)
+        return _without_quarantined_titles(ws, shown)
 
 
 def visible_result(access: Access, result: Any, asked: str = "") -> Any:

@@ -9,7 +9,8 @@ from kl_hooks.errors import KlError
 from kl_hooks.evidence.assertions import known_assertions
 from kl_hooks.evidence.commits import commits_without_check
 from kl_hooks.evidence.ledger import count_tests, recent
-from kl_hooks.evidence.provenance import one_moment, worktree_state
+from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.git.run import one_moment
 from kl_hooks.git.worktree import FileListing
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.model.claim import DOUBTFUL, Claim, Tier

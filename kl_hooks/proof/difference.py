@@ -159,6 +159,10 @@ def is_document(path: str, exclude: Sequence[str] = ()) -> bool:
     return provenance.is_document(path) or any(path_matches(path, one) for one in exclude)
 
 
+_AT_ONCE: Final = 200
+"""Python files that are read together: more would be read in vain."""
+
+
 class _Reader:
     """The changed files of both contents."""
 
@@ -189,11 +193,11 @@ class _Reader:
         state = self._changed[path][side]
         if not state:
             return b""
-        if (path, side) in self._texts:
-            return self._texts[path, side]
-        return next(
-            (text for _, text in _read(self._repo, [(path, state)], side, self._other)), None
-        )
+        if (path, side) not in self._texts:
+            # who asks for one Python file soon asks for the next
+            sources = [name for name in self._changed if name.endswith(".py")]
+            self.load(sources if path in sources and len(sources) <= _AT_ONCE else [path])
+        return self._texts.get((path, side))
 
     def before(self, path: str) -> bytes | None:
         """A file of the run's content; None where there is none."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pluggy
 import pytest
@@ -347,3 +349,23 @@ def test_an_event_is_never_written_through_a_link(root: Path) -> None:
     (ws.state.directory / package_log.FILE).symlink_to(target)
     assert package_log.append_event(ws.state, {"event": "x"}).startswith("event not recorded: ")
     assert target.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_package_is_made_from_one_look_at_the_files_on_disk(
+    repo: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.write("src/cart.py", "def total():\n    return 1\n")
+    repo.write("docs/cart.md", "# Cart\n\nThe total of a cart.\n")
+    repo.commit()
+    repo.kl("context", "why is total wrong")  # brings everything up to date
+    commands = list[str]()
+    start = subprocess.Popen.__init__
+
+    def counted(self: Any, words: list[str], *rest: Any, **options: Any) -> None:
+        commands.extend(word for word in words if word == "ls-files")
+        start(self, words, *rest, **options)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", counted)
+    assert repo.kl("context", "what does total return").returncode == 0
+    # and once after it was made: what changed meanwhile may be in it
+    assert len(commands) == 2

@@ -259,7 +259,7 @@ def test_a_failure_states_what_git_reported(repo: Repository) -> None:
     assert caught.value.returncode == 128
     with pytest.raises(GitFailed, match="can't be run"):
         git("rev-parse", "nul\0", cwd=repo.top)
-    assert run._verb(["--git-dir=x", "log", "-z"]) == "log"
+    assert run.verb_of(["--git-dir=x", "log", "-z"]) == "log"
 
 
 def test_whatever_names_a_commit(tmp_path: Path) -> None:

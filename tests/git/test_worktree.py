@@ -9,8 +9,9 @@ import pytest
 
 from kl_hooks.git.files import read_files, worktree_files
 from kl_hooks.git.repository import Repository
-from kl_hooks.git.worktree import scan_worktree, snapshot
-from tests.git.repos import make, write
+from kl_hooks.git.run import one_moment
+from kl_hooks.git.worktree import changed_files, scan_worktree, snapshot, tree_of_revision
+from tests.git.repos import commit, make, sh, write
 from tests.git.test_trees import START, STATES, count, edit
 
 
@@ -52,3 +53,51 @@ def test_where_nothing_was_committed_yet(tmp_path: Path) -> None:
     scan = scan_worktree(repo)
     assert [entry.path for entry in worktree_files(repo, scan=scan)] == ["a.py"]
     assert snapshot(repo, scan=scan) == snapshot(repo)
+
+
+def looks(repo: Repository) -> list[object]:
+    """What all kinds of questions about the working tree are answered with."""
+    first, head = (tree_of_revision(repo, name) or "" for name in ("FIRST^{tree}", "HEAD^{tree}"))
+    return [
+        snapshot(repo),
+        worktree_files(repo, (".py",)),
+        changed_files(repo, head),
+        changed_files(repo, first, untracked=False),
+        snapshot(repo, untracked=False),
+        changed_files(repo, first),
+        changed_files(repo, head, untracked=False),
+        worktree_files(repo),
+    ]
+
+
+@pytest.mark.parametrize("change", STATES, ids=lambda f: f.__name__)
+def test_in_one_moment_each_answer_is_what_it_would_be_alone(
+    repo: Repository, change: Callable[[Path], None]
+) -> None:
+    sh(repo.top, "tag", "FIRST")
+    write(repo.top, {"later.py": "later = 1\n"})
+    commit(repo.top, "later")
+    change(repo.top)
+    write(repo.top, {"untracked/u.py": "u\n", "ignored.log": "no\n"})
+    alone = looks(repo)
+    with one_moment():
+        assert looks(repo) == alone
+        assert looks(repo) == alone
+
+
+def test_in_one_moment_the_files_are_looked_at_once(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = count(monkeypatch)
+    with one_moment():
+        snapshot(repo)
+        assert len(calls) == 4, "HEAD, the files in two, what is staged"
+        worktree_files(repo, (".py",))
+        with one_moment():
+            snapshot(repo, untracked=False)
+            changed_files(repo, tree_of_revision(repo, "HEAD^{tree}") or "")
+        assert len(calls) == 6, "the name of the tree, and that it is there"
+        write(repo.top, {"new.py": "new = 1\n"})
+        assert "new.py" not in snapshot(repo).untracked
+        assert len(calls) == 6
+    assert "new.py" in snapshot(repo).untracked
