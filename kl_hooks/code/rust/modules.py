@@ -47,9 +47,9 @@ class CargoModules:
 
     def split(self, specifier: str) -> tuple[str, tuple[str, ...]]:
         """The root of a path, and the names after it; `a::B` begins with a name in scope."""
-        if specifier.startswith(f"{MOD}::"):
-            return specifier, ()
         names = specifier.split("::")
+        if names[0] == MOD:
+            return "::".join(names[:2]), tuple(names[2:])
         if names[0] == "":  # `::a::B`
             names = names[1:] or [IN_SCOPE]
             return names[0], tuple(names[1:])

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.code.module_systems import extension_word
+from kl_hooks.code.module_systems import decoded, extension_word
 from kl_hooks.code.rust.modules import MODULES
 from kl_hooks.code.rust.paths import line_of, text_of
 from kl_hooks.code.rust.scopes import Chain, Scope, expression_of, uses_of_chain
@@ -366,4 +366,4 @@ def _names(imports: Sequence[Sequence[Any]], uses: Mapping[str, Any], outline: O
     extended = {
         extension_word(last_part(expression)) for expression in outline.get("extended", {}).values()
     }
-    return " ".join(sorted({*_NAME.findall("\n".join(texts)), *extended}))
+    return " ".join(sorted({*_NAME.findall(decoded("\n".join(texts))), *extended}))

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kl_hooks.code.module_systems import encoded
+from kl_hooks.code.module_systems import decoded, encoded
 from kl_hooks.code.rust.modules import CRATE, IN_SCOPE, SELF, SUPER
 from kl_hooks.code.scanner.expressions import (
     DEFINED,
+    IMPORTED,
     INSTANCE,
     RESULT,
     UNKNOWN,
@@ -69,6 +70,10 @@ class Binding(NamedTuple):
     expression: str = UNKNOWN
     chain: Chain | None = None
     scope: Scope | None = None
+    is_parameter: bool = False
+    """Whether it is a type parameter: the chain is its trait."""
+    is_imported: bool = False
+    """Whether a `use` binds it."""
 
 
 UNKNOWN_BINDING: Final = Binding()
@@ -161,6 +166,8 @@ def _root_expression(scope: Scope, chain: Chain, depth: int) -> str:
         called = expression_of(scope, chain.called, depth + 1)
         if not called or called[0] == UNRESOLVED:
             return UNKNOWN
+        if chain.called is not None and _is_parameter(scope, chain.called):
+            return called
         if chain.kind == "owner" and called[0] == DEFINED and "|" not in called:
             return INSTANCE + called[1:]
         return f"{RESULT}{called}>"
@@ -177,10 +184,40 @@ def _root_expression(scope: Scope, chain: Chain, depth: int) -> str:
     return _unbound(scope, chain)
 
 
+def _is_parameter(scope: Scope, chain: Chain) -> bool:
+    """Whether a chain is the name of a type parameter."""
+    if chain.kind != "type" or chain.attributes:
+        return False
+    binding = scope.lookup(chain.root, True)
+    return binding is not None and binding.is_parameter
+
+
 def _bound(scope: Scope, binding: Binding, depth: int) -> str:
-    if binding.chain is not None:
-        return expression_of(binding.scope or scope, binding.chain, depth + 1)
-    return binding.expression
+    if binding.chain is None:
+        return binding.expression
+    expression = expression_of(binding.scope or scope, binding.chain, depth + 1)
+    if binding.is_parameter:
+        if expression[:1] in (UNKNOWN, UNRESOLVED):
+            return UNKNOWN
+        return f"{RESULT}{expression}>"
+    return _as_one_name(expression) if binding.is_imported else expression
+
+
+def _as_one_name(expression: str) -> str:
+    """The expression of an imported name: using it is no use of what its path leads through."""
+    if expression[:1] not in (DEFINED, IMPORTED) or "|" not in expression or "<" in expression:
+        return expression
+    head, _, attributes = expression.partition("|")
+    names = attributes.split(".")
+    if head[0] == DEFINED:
+        names = [*head[1:].split("."), *names]
+        specifier = SELF
+    else:
+        module, _, name = head[1:].partition(":")
+        specifier, names = decoded(module), [*filter(None, name.split(".")), *names]
+    if specifier == IN_SCOPE and len(names) == 1:
+        return expression
+    return imported(encoded("::".join([specifier, *names[:-1]])), names[-1])
 
 
 def _use_root(scope: Scope, chain: Chain, depth: int) -> str:

@@ -217,7 +217,9 @@ class Walker:
                 scope.values[name] = UNKNOWN_BINDING
             elif name:
                 bounds = parameter.child_by_field_name("bounds")
-                scope.types[name] = Binding(chain=_bound_of(bounds), scope=scope.outer)
+                scope.types[name] = Binding(
+                    chain=_bound_of(bounds), scope=scope.outer, is_parameter=True
+                )
             for key in ("bounds", "type", "default_type"):
                 self.push(parameter.child_by_field_name(key), place)
         for child in node.named_children:
@@ -296,7 +298,7 @@ def _bind_predicates(clause: Node, scope: Scope) -> None:
             binding = scope.types.get(text_of(left))
             chain = _bound_of(bounds)
             if binding is not None and binding.chain is None and chain is not None:
-                scope.types[text_of(left)] = Binding(chain=chain, scope=scope.outer)
+                scope.types[text_of(left)] = binding._replace(chain=chain)
 
 
 # -- items
@@ -601,7 +603,7 @@ def _use_name(
 def _bind_use(walker: Walker, alias: str, chain: Chain, node: Node, place: _Place) -> None:
     scope = place.scope
     if alias != "_":
-        binding = Binding(chain=chain, scope=scope)
+        binding = Binding(chain=chain, scope=scope, is_imported=True)
         scope.values.setdefault(alias, binding)
         scope.types.setdefault(alias, binding)
         scope.values.setdefault(f"{alias}{MACRO}", binding)

@@ -249,6 +249,14 @@ PATHS: dict[str, tuple[dict[str, str], str, str]] = {
         "src/lib.rs: crate::sleep::it",
         "src/sleep.rs",
     ),
+    "a path through a module that is imported": (
+        {
+            "src/lib.rs": "mod a; use a::b::{self as c, D}; fn g() { D::it() }",
+            "src/a.rs": "pub mod b { pub mod c { pub fn it() {} } pub struct D; impl D { fn it() {} } }",
+        },
+        "src/lib.rs: c::c::it",
+        "src/a.rs#b.c",
+    ),
     "a re-export of a re-export": (
         {
             "src/lib.rs": "mod a; mod b; pub use b::renamed as last;",

@@ -294,10 +294,25 @@ def test_calls_in_the_arguments_of_a_macro_are_uses() -> None:
         '    assert_eq!(cart.lines.first().cost(), Cart::limit(cart::MAX), "{}", name = 1);\n}\n'
     )
     uses = scan(source)["uses"]
-    assert uses["~~@crate|cart.Cart>|lines.first>|cost"] == [1, 1, 3]
-    assert uses["@crate|cart.Cart.limit"] == [1, 1, 3]
+    assert uses["~~@crate%3A%3Acart:Cart>|lines.first>|cost"] == [1, 1, 3]
+    assert uses["@crate%3A%3Acart:Cart|limit"] == [1, 1, 3]
     assert uses["@use:cart|MAX"] == [1, 0, 3]
     assert "?name" not in uses
+
+
+def test_a_name_that_is_imported_or_a_type_parameter_is_no_use_of_what_is_behind_it() -> None:
+    source = (
+        "mod state { pub struct Version; }\nuse state::Version;\n"
+        "fn f<T: Shop>(v: Version, t: T) -> T { t.open(); T::make() }\n"
+        "trait Shop { fn open(&self); fn make(); }\n"
+    )
+    uses = scan(source)["uses"]
+    place = [row[0] for row in scan(source)["symbols"]].index("function:_#f")
+    numbers = iter(uses["=Shop"])
+    rows = zip(numbers, numbers, numbers, strict=True)
+    assert [line for owner, _, line in rows if owner == place] == [3], "the bound alone"
+    assert uses["@self%3A%3Astate:Version"] == [place, 0, 3]
+    assert {"~=Shop>|open", "~=Shop>|make"} <= uses.keys()
 
 
 def test_a_manifest_states_crates_targets_and_dependencies() -> None:
