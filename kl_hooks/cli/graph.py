@@ -105,20 +105,20 @@ def _print_by_file(lines: Sequence[_Line], limit: int, *, tests: bool) -> int:
 
     Files are in the order of their first line, so that the nearest or best comes first.
     """
-    source = [one for one in lines if not _is_test_file(one.path)]
-    of_tests = [one for one in lines if _is_test_file(one.path)]
+    source = [line for line in lines if not _is_test_file(line.path)]
+    of_tests = [line for line in lines if _is_test_file(line.path)]
     listed = [*source, *of_tests] if tests else source
     by_file: dict[str, list[_Line]] = {}
-    for one in listed[:limit]:
-        by_file.setdefault(one.path, []).append(one)
-    for path, some in by_file.items():
+    for line in listed[:limit]:
+        by_file.setdefault(line.path, []).append(line)
+    for path, file_lines in by_file.items():
         echo_line(path if len(path) <= _WIDTH else f"…{path[1 - _WIDTH :]}")
-        for one in some:
-            width = _WIDTH - 8 - len(one.end)
-            text = one.text if len(one.text) <= width else f"{one.text[: width - 1]}…"
-            echo_line(f"{one.line:>6}  {text}{one.end}")
+        for line in file_lines:
+            width = _WIDTH - 8 - len(line.end)
+            text = line.text if len(line.text) <= width else f"{line.text[: width - 1]}…"
+            echo_line(f"{line.line:>6}  {text}{line.end}")
     if of_tests and not tests:
-        files = counted(len({one.path for one in of_tests}), "file")
+        files = counted(len({line.path for line in of_tests}), "file")
         echo(f"tests: {len(of_tests)} in {files} (--tests lists them)")
     return len(listed) - min(len(listed), limit)
 
@@ -163,10 +163,10 @@ def _unresolved(answer: Answer, again: str, calls: bool, of: str) -> list[str]:
         return []
     what = "call" if calls and called else "use"
     shown = called if what == "call" else number
-    rest = f" and {number - shown} other uses" if number > shown else ""
-    many = "" if shown == 1 else "s"
-    more = f" ({again} --unresolved lists them)" if again else ""
-    return [f"{shown} unresolved {what}{many}{rest}{of}{more}"]
+    other_uses = f" and {number - shown} other uses" if number > shown else ""
+    plural = "" if shown == 1 else "s"
+    listing = f" ({again} --unresolved lists them)" if again else ""
+    return [f"{shown} unresolved {what}{plural}{other_uses}{of}{listing}"]
 
 
 def _not_assessed(answer: Answer) -> list[str]:
@@ -230,22 +230,26 @@ def _number_of_each(counts: dict[str, int]) -> str:
     return ", ".join(f"{number} {name}" for name, number in counts.items()) or "none"
 
 
-def _comparison_lines(found: Comparison) -> list[str]:
+def _comparison_lines(comparison: Comparison) -> list[str]:
     sums = (
-        (found.files, "file"),
-        (found.definitions, "definition"),
-        (found.imports, "import"),
-        (found.edges, "edge"),
+        (comparison.files, "file"),
+        (comparison.definitions, "definition"),
+        (comparison.imports, "import"),
+        (comparison.edges, "edge"),
     )
-    result = f"{counted(len(found.differences), 'difference')}:" if found.differences else "equal"
-    if found.not_assessed:
-        result = f"{len(found.not_assessed)} not assessed; {result}"
+    result = (
+        f"{counted(len(comparison.differences), 'difference')}:"
+        if comparison.differences
+        else "equal"
+    )
+    if comparison.not_assessed:
+        result = f"{len(comparison.not_assessed)} not assessed; {result}"
     head = f"precise: {', '.join(counted(number, noun) for number, noun in sums)}; {result}"
     unseen = [
-        f"  not compared with grimp: {counted(n, 'time')} {what}"
-        for what, n in sorted(found.unseen.items())
+        f"  not compared with grimp: {counted(number, 'time')} {what}"
+        for what, number in sorted(comparison.unseen.items())
     ]
-    return [head, *(f"  {one}" for one in found.differences), *unseen]
+    return [head, *(f"  {difference}" for difference in comparison.differences), *unseen]
 
 
 @operation_command(operations.SEARCH)
@@ -324,9 +328,9 @@ def _print_relations(shown: operations.ShownNode) -> None:
     _print_ids(
         "runtime-only",
         [
-            f"{split_id(seen.link.source)[1]} imports {split_id(seen.link.target)[1]} "
-            f" (run {seen.run[:8]})"
-            for seen in shown.runtime_imports
+            f"{split_id(observed.link.source)[1]} imports {split_id(observed.link.target)[1]} "
+            f" (run {observed.run[:8]})"
+            for observed in shown.runtime_imports
         ],
     )
     _print_link_group("written of it", page.written, "source")
@@ -340,22 +344,26 @@ def _passage_line(link: Link) -> str:
     return link.source
 
 
-def _execution_line(one: ExecutedBy) -> str:
+def _execution_line(execution: ExecutedBy) -> str:
     from kl_hooks.evidence.executed import COVERAGE
 
-    age = "" if not one.commits else f", {one.commits} commit{'s' if one.commits > 1 else ''} ago"
-    times = f", in {one.runs} runs" if one.runs > 1 else ""
-    flaky = f", {one.flaky}" if one.flaky else ""
-    imported = " (by imported coverage data)" if one.recorder == COVERAGE else ""
-    changed = ", before it was changed" if one.changed else ""
-    return f"{one.test}  {one.outcome}{age}{times}{flaky}{changed}{imported}"
+    age = (
+        ""
+        if not execution.commits
+        else f", {execution.commits} commit{'s' if execution.commits > 1 else ''} ago"
+    )
+    times = f", in {execution.runs} runs" if execution.runs > 1 else ""
+    flaky = f", {execution.flaky}" if execution.flaky else ""
+    imported = " (by imported coverage data)" if execution.recorder == COVERAGE else ""
+    changed = ", before it was changed" if execution.changed else ""
+    return f"{execution.test}  {execution.outcome}{age}{times}{flaky}{changed}{imported}"
 
 
 def _print_ids(title: str, ids: Sequence[str]) -> None:
     if ids:
         echo_line(f"{title:<14} {len(ids)}")
-        for one in ids[:_SHOWN_LINKS]:
-            echo_line(f"    {one}")
+        for identifier in ids[:_SHOWN_LINKS]:
+            echo_line(f"    {identifier}")
         _print_more(len(ids))
 
 
@@ -381,9 +389,9 @@ def _print_link_group(title: str, links: Sequence[Link], end: str) -> None:
     _print_more(len(links))
 
 
-def relation_counts(found: Sequence[Link]) -> dict[str, int]:
+def relation_counts(links: Sequence[Link]) -> dict[str, int]:
     """Relation → how many of these links, by name."""
-    return dict(sorted(Counter(link.relation for link in found).items()))
+    return dict(sorted(Counter(link.relation for link in links).items()))
 
 
 def _names(links: Sequence[Link]) -> list[str]:
@@ -399,12 +407,12 @@ def _print_more(number: int) -> None:
 
 
 @operation_command(operations.SYMBOLS)
-def symbols(found: operations.FileSymbols, request: operations.FileRequest) -> None:
+def symbols(file: operations.FileSymbols, request: operations.FileRequest) -> None:
     """Print what a file defines, as a tree."""
-    echo_line(f"{found.path}{_mark(found.mark)}")
-    if found.problem:
-        echo_line(f"not assessed: {found.problem}")
-    for depth, symbol in found.definitions:
+    echo_line(f"{file.path}{_mark(file.mark)}")
+    if file.problem:
+        echo_line(f"not assessed: {file.problem}")
+    for depth, symbol in file.definitions:
         for decorator in symbol.decorators:
             echo_line(f"{'':>6}  {'  ' * depth}{decorator}")
         echo_line(f"{symbol.line:>6}  {'  ' * depth}{symbol.signature}")
@@ -582,21 +590,22 @@ _STATE_NOUNS: Final = {
 @operation_command(operations.DEPENDENTS)
 @_tests_option()
 def dependents(
-    found: operations.DependentList, request: operations.DependentsRequest, tests: bool
+    listed: operations.DependentList, request: operations.DependentsRequest, tests: bool
 ) -> None:
     """Print what depends on a symbol, by file."""
-    _print_symbol(found.symbol, found.mark)
-    if found.unresolved is not None:
-        lines = [_link_line(link, of_name=True) for link in found.unresolved.shown]
+    _print_symbol(listed.symbol, listed.mark)
+    if listed.unresolved is not None:
+        lines = [_link_line(link, of_name=True) for link in listed.unresolved.shown]
     else:
         nearest = sorted(
-            found.dependents.items, key=lambda one: (one.level, one.link.path, one.link.line)
+            listed.dependents.items,
+            key=lambda dependent: (dependent.level, dependent.link.path, dependent.link.line),
         )
-        lines = [_link_line(one.link, f"level {one.level}  ") for one in nearest]
+        lines = [_link_line(dependent.link, f"level {dependent.level}  ") for dependent in nearest]
     _warn_of_more(_print_by_file(lines, request.limit, tests=tests), request.limit)
-    if found.unresolved is None:
+    if listed.unresolved is None:
         _print_certainty(
-            found.answer,
+            listed.answer,
             "Nothing depends on it.",
             f"kl graph dependents {request.name}",
             of=" of its name or a part's",
@@ -609,37 +618,37 @@ _FIRST_UNRESOLVED = 5
 @operation_command(operations.PATH)
 def path(shown: operations.ShownPath, request: operations.PathRequest) -> None:
     """Print a chain of links."""
-    found = shown.path
-    if not found.answer.found:
+    chain = shown.path
+    if not chain.answer.found:
         _print_certainty(
-            found.answer, "No path.", "", of=" on the way, of names that could lead there"
+            chain.answer, "No path.", "", of=" on the way, of names that could lead there"
         )
-        for link in found.answer.unresolved[:_FIRST_UNRESOLVED]:
+        for link in chain.answer.unresolved[:_FIRST_UNRESOLVED]:
             echo_line(
                 f"  {link.path}:{link.line}  {link.source} {link.relation}"
                 f" {link.target.removeprefix('name:')}"
             )
         return
-    if found.reversed:
+    if chain.reversed:
         warn("nothing leads from FROM to TO; this is the chain from TO to FROM.")
     echo_line(
-        f"{found.start.id}  {found.start.path}:{found.start.line}{_mark(shown.start_mark)}"
-        f"  ({counted(found.length, 'link')} to {found.end.id})"
+        f"{chain.start.id}  {chain.start.path}:{chain.start.line}{_mark(shown.start_mark)}"
+        f"  ({counted(chain.length, 'link')} to {chain.end.id})"
     )
-    for step in found.steps:
+    for step in chain.steps:
         place = f"  {step.path}:{step.line} ({_method(step)})" if step.line and step.method else ""
         echo_line(f"  {step.relation} {step.target}{place}")
-    for end, mark in ((found.start, shown.start_mark), (found.end, shown.end_mark)):
+    for end, mark in ((chain.start, shown.start_mark), (chain.end, shown.end_mark)):
         if mark:
             warn(f"{end.id}: {mark}")
 
 
 @operation_command(operations.NEIGHBORS)
-def neighbors(found: operations.NeighborList, request: operations.NeighborsRequest) -> None:
+def neighbors(listed: operations.NeighborList, request: operations.NeighborsRequest) -> None:
     """Print what is linked with a node, the nearest first."""
-    start, total = found.start, found.neighbors.total
+    start, total = listed.start, listed.neighbors.total
     echo_line(f"{start}  ({counted(total, 'neighbor')})")
-    for level, node, link in found.neighbors.shown:
+    for level, node, link in listed.neighbors.shown:
         other = link.source if link.target == node else link.target
         near = "it" if other == start else other
         if link.target == node:
@@ -648,7 +657,7 @@ def neighbors(found: operations.NeighborList, request: operations.NeighborsReque
             arrow = f"{node} {link.relation} {near}"
         echo_line(f"  {level}  {arrow}" + (f"  {link.path}:{link.line}" if link.line else ""))
     _warn_of_more(max(0, total - request.limit), request.limit)
-    if found.is_cut:
+    if listed.is_cut:
         warn(
             "there are more: of a node the strongest 30 links are followed, and 1,000 nodes are"
             " listed at most."
@@ -656,19 +665,19 @@ def neighbors(found: operations.NeighborList, request: operations.NeighborsReque
 
 
 @operation_command(operations.STATS)
-def stats(found: operations.GraphStats, request: operations.StatsRequest) -> None:
+def stats(counts: operations.GraphStats, request: operations.StatsRequest) -> None:
     """Print how much there is, and how it hangs together."""
-    numbers = [counted(number, kind) for kind, number in found.nodes.items() if number]
+    numbers = [counted(number, kind) for kind, number in counts.nodes.items() if number]
     echo(f"nodes          {', '.join(numbers) or 'none'}")
     echo(
-        f"links          {_number_of_each(found.relations)}; {found.unresolved:,} unresolved (matched"
-        " by name only)"
+        f"links          {_number_of_each(counts.relations)}; {counts.unresolved:,} unresolved"
+        " (matched by name only)"
     )
-    largest = f", the largest of {counted(found.parts[0], 'node')}" if found.parts else ""
+    largest = f", the largest of {counted(counts.parts[0], 'node')}" if counts.parts else ""
     echo(
-        f"hangs together {counted(found.linked_nodes, 'linked node')} in"
-        f" {counted(len(found.parts), 'part')}{largest}"
+        f"hangs together {counted(counts.linked_nodes, 'linked node')} in"
+        f" {counted(len(counts.parts), 'part')}{largest}"
     )
     _print_ids(
-        "most linked", [f"{node}  {counted(number, 'link')}" for node, number in found.most_linked]
+        "most linked", [f"{node}  {counted(number, 'link')}" for node, number in counts.most_linked]
     )

@@ -252,17 +252,17 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
 
     `append`: the user agreed to entries in his pre-commit configuration. `exact`: see `propose`.
     """
-    seen = load_content(ws)
-    read = survey_imports(ws, seen)
+    content = load_content(ws)
+    imports = survey_imports(ws, content)
     proposal = propose(
-        read.links,
-        read.modules,
-        lambda layers: _through(read, layers),
+        imports.links,
+        imports.modules,
+        lambda layers: _through(imports, layers),
         exact=exact,
-        projects=read.projects,
+        projects=imports.projects,
     )
-    proposal = proposal._replace(is_python_alone=_is_python_alone(read, proposal.layers))
-    wanted = {
+    proposal = proposal._replace(is_python_alone=_is_python_alone(imports, proposal.layers))
+    texts = {
         SETTINGS_FILE: form("config.yaml") + _excluded(ws),
         ".kl/.gitignore": form("gitignore"),
         LIFECYCLE: form("lifecycle.yaml"),
@@ -270,39 +270,39 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
     accepted = 0
     if proposal.layers:
         text = proposal.text()
-        wanted = {MANIFEST: text, **wanted}
+        texts = {MANIFEST: text, **texts}
         if proposal.against and not _exists(ws, MANIFEST):
-            entries = _violations_today(ws, read, text)
-            wanted = {MANIFEST: text, BASELINE: baseline_bytes(entries).decode("ascii"), **wanted}
-            accepted = sum(one.count for one in entries)
-    create = {path: text.encode() for path, text in wanted.items() if not _exists(ws, path)}
-    made = _Survey(
+            entries = _violations_today(ws, imports, text)
+            texts = {MANIFEST: text, BASELINE: baseline_bytes(entries).decode("ascii"), **texts}
+            accepted = sum(entry.count for entry in entries)
+    create = {path: text.encode() for path, text in texts.items() if not _exists(ws, path)}
+    survey = _Survey(
         _Plan(create),
-        _packages(read),
-        [path for path in wanted if path not in create],
-        notes=allowed(tuple(read.notes)),
+        _packages(imports),
+        [path for path in texts if path not in create],
+        notes=allowed(tuple(imports.notes)),
     )
-    made.layers, made.accepted = len(proposal.layers), accepted
-    unread = allowed((*read.unread, *read.partly_read))
-    made.found += [("unread", str(problem)) for problem in unread[:5]]
+    survey.layers, survey.accepted = len(proposal.layers), accepted
+    unread = allowed((*imports.unread, *imports.partly_read))
+    survey.found += [("unread", str(problem)) for problem in unread[:5]]
     if ws.repo is not None:
         numbers = unread_in_worktree(ws.repo, scanners_of(ws))
-        made.found += [(text,)] if (text := unread_text(numbers)) else []
-        made.installable = tuple(installable(numbers))
-    made.set_up = (find_config(ws) or "") if MANIFEST in create or not proposal.layers else ""
-    if made.set_up:
-        made.found.append(
-            ("rules", made.set_up, "import-linter" if made.set_up != "tach.toml" else "tach")
+        survey.found += [(text,)] if (text := unread_text(numbers)) else []
+        survey.installable = tuple(installable(numbers))
+    survey.set_up = (find_config(ws) or "") if MANIFEST in create or not proposal.layers else ""
+    if survey.set_up:
+        survey.found.append(
+            ("rules", survey.set_up, "import-linter" if survey.set_up != "tach.toml" else "tach")
         )
-    _pre_commit(ws, made, append)
+    _pre_commit(ws, survey, append)
     # pre-commit sets it for the hooks that it runs, each in an environment of its own
-    made.uninstalled = bool(ws.environ.get("PRE_COMMIT"))
+    survey.uninstalled = bool(ws.environ.get("PRE_COMMIT"))
     config = read_small(ws.root / PRE_COMMIT_FILE, within=ws.root) or b""
     states = hook_states(ws.repo, config) if ws.repo is not None else ()
-    made.hooked = bool(states) and all(
-        one.state in ("installed", "called", "edited") for one in states
+    survey.hooked = bool(states) and all(
+        hook.state in ("installed", "called", "edited") for hook in states
     )
-    return made
+    return survey
 
 
 # without this key `pre-commit install` installs the hook of the stage pre-commit alone
@@ -357,9 +357,9 @@ def _is_old_plus_one(old: MapNode, text: bytes) -> bool:
     before, after = _plain_value(old), _plain_value(root)
     if not isinstance(before, dict) or not isinstance(after, dict):
         return False
-    rest = {key: value for key, value in after.items() if key in before and key != "repos"}
+    unchanged = {key: value for key, value in after.items() if key in before and key != "repos"}
     return (
-        rest == {k: v for k, v in before.items() if k != "repos"}
+        unchanged == {key: value for key, value in before.items() if key != "repos"}
         and after["repos"][:-1] == before["repos"]
     )
 
@@ -382,7 +382,7 @@ def _excluded(ws: Workspace) -> str:
     # a JSON string is a double-quoted scalar of YAML 1.2; names of files need not be UTF-8, the
     # settings must be
     lines = "".join(
-        f"    - {json.dumps(os.fsencode(one).decode('utf-8', 'replace'))}\n" for one in globs
+        f"    - {json.dumps(os.fsencode(glob).decode('utf-8', 'replace'))}\n" for glob in globs
     )
     return (
         "verify:\n  exclude:  # outside testpaths, or ignored by addopts: kl verify does not expect"
@@ -450,19 +450,19 @@ def _packages(read: Survey) -> list[tuple[str, ...]]:
     return rows
 
 
-def _pre_commit(ws: Workspace, made: _Survey, append: bool) -> None:
+def _pre_commit(ws: Workspace, survey: _Survey, append: bool) -> None:
     text = read_small(ws.root / PRE_COMMIT_FILE, within=ws.root)
     if text is None:
         return
-    made.found.append(("pre-commit", PRE_COMMIT_FILE))
+    survey.found.append(("pre-commit", PRE_COMMIT_FILE))
     if _mentions_kl_hooks(text):
-        made.unchanged.append(f"{PRE_COMMIT_FILE} (has our hooks)")
+        survey.unchanged.append(f"{PRE_COMMIT_FILE} (has our hooks)")
         return
     added = _pre_commit_addition(text) if append else None
     if added is None:
-        made.snippet = True
+        survey.snippet = True
     else:
-        made.plan = _Plan(made.plan.create, {PRE_COMMIT_FILE: added.encode()})
+        survey.plan = _Plan(survey.plan.create, {PRE_COMMIT_FILE: added.encode()})
 
 
 def _seeds_left(ws: Workspace) -> int:
@@ -494,17 +494,17 @@ def _seed(ws: Workspace) -> list[str]:
     for remark in allowed(tuple(remarks)):
         warn(remark)
     try:
-        done = seed_records(ws, seeds, "project", paths=document_paths())
+        steps = seed_records(ws, seeds, "project", paths=document_paths())
     except KlError as problem:
         warn(f"nothing was seeded: {problem} Try again with: kl seed")
         return []
-    made = [step.record.path for step in done if step.what == "created" and step.record]
+    paths = [step.record.path for step in steps if step.what == "created" and step.record]
     with store_lock(ws.state.lock, wait=10.0, what="kl init"):
         record = _record_to_undo(ws.state)
         # so that --undo removes those that nobody has edited since
-        hashes = {path: _hash((ws.root / path).read_bytes()) for path in made}
+        hashes = {path: _hash((ws.root / path).read_bytes()) for path in paths}
         _write_record(ws.state, {**record, "created": {**record["created"], **hashes}})
-    return made
+    return paths
 
 
 def _allow_seeding_again(ws: Workspace, removed: list[str]) -> None:
@@ -515,92 +515,92 @@ def _allow_seeding_again(ws: Workspace, removed: list[str]) -> None:
         (ws.state.directory / SEED_MARKER).unlink(missing_ok=True)
 
 
-def _to_dict(found: _Survey) -> dict[str, object]:
+def _to_dict(survey: _Survey) -> dict[str, object]:
     return {
         "schema": "kl.init/2",
-        "found": [list(row) for row in found.found],
-        "wrote": sorted(found.plan.create),
-        "added_to": sorted(found.plan.append),
-        "unchanged": found.unchanged,
-        "layers": found.layers,
-        "accepted": found.accepted,
-        "seeds": found.seeds,
-        "seeded": [file.path for file in allowed(_seeded_files(found))],
-        "snippet": _pre_commit_entry() if found.snippet else None,
-        "next": _steps(found),
+        "found": [list(row) for row in survey.found],
+        "wrote": sorted(survey.plan.create),
+        "added_to": sorted(survey.plan.append),
+        "unchanged": survey.unchanged,
+        "layers": survey.layers,
+        "accepted": survey.accepted,
+        "seeds": survey.seeds,
+        "seeded": [file.path for file in allowed(_seeded_files(survey))],
+        "snippet": _pre_commit_entry() if survey.snippet else None,
+        "next": _steps(survey),
     }
 
 
-def _seeded_files(found: _Survey) -> tuple[_WrittenFile, ...]:
-    return tuple(_WrittenFile(NodeId(f"file:{path}"), path, "seeded") for path in found.seeded)
+def _seeded_files(survey: _Survey) -> tuple[_WrittenFile, ...]:
+    return tuple(_WrittenFile(NodeId(f"file:{path}"), path, "seeded") for path in survey.seeded)
 
 
-def _survey_lines(ws: Workspace, found: _Survey) -> Iterator[str]:
+def _survey_lines(ws: Workspace, survey: _Survey) -> Iterator[str]:
     """What was found and done, for a person."""
     yield f"kl {__version__} - knowledge layer for this repository\n"
-    for row in found.found:
+    for row in survey.found:
         yield "  found   " + "  ".join(f"{word:<14}" for word in row).rstrip()
-    if not found.layers:
+    if not survey.layers:
         yield "  found   no package: no layers to propose"
     yield ""
-    for path in found.plan.create:
+    for path in survey.plan.create:
         about = {
             MANIFEST: (
-                f"{counted(found.layers, 'layer')}, proposed from your imports   [review this]"
+                f"{counted(survey.layers, 'layer')}, proposed from your imports   [review this]"
             ),
             BASELINE: (
-                f"{counted(found.accepted, 'import')} against these layers accepted; only new ones"
+                f"{counted(survey.accepted, 'import')} against these layers accepted; only new ones"
                 " block"
             ),
         }.get(path, "")
         yield f"  wrote   {path:<24} {about}".rstrip()
-    for path, text in found.plan.append.items():
+    for path, text in survey.plan.append.items():
         lines = text.count(b"\n")
         yield f"  added   {path:<24} +{counted(lines, 'line')}"
-    for path in found.unchanged:
+    for path in survey.unchanged:
         yield f"  exists  {path}"
-    if found.seeded:
-        yield f"  seeded  {counted(len(found.seeded), 'record')} in .kl/knowledge/   [review them]"
+    if survey.seeded:
+        yield f"  seeded  {counted(len(survey.seeded), 'record')} in .kl/knowledge/   [review them]"
     if ws.repo is not None and (rule := ignored_by(ws.repo, MANIFEST)):
         yield f"  ignored .kl/ by {rule}: commits would not have it. Add to .gitignore: !/.kl/"
     yield f"  store   {ws.state.directory}   private to this clone\n"
-    if found.snippet:
+    if survey.snippet:
         yield f"  To check commits, add this to the list `repos` of {PRE_COMMIT_FILE}"
         yield "  (kl init --yes appends it where it can):\n"
         yield _pre_commit_entry(4) + f"\n  and at the top of it:  {_STAGES}"
-    for number, step in enumerate(_steps(found), 1):
+    for number, step in enumerate(_steps(survey), 1):
         yield f"  {'next' if number == 1 else '    '}    {number}. {step}"
     yield "Nothing was committed. Undo with: kl init --undo"
 
 
-def _steps(found: _Survey) -> list[str]:
-    if found.uninstalled:
+def _steps(survey: _Survey) -> list[str]:
+    if survey.uninstalled:
         return [
-            *([f"review the proposal       {MANIFEST}"] if MANIFEST in found.plan.create else []),
+            *([f"review the proposal       {MANIFEST}"] if MANIFEST in survey.plan.create else []),
             "check the code against it git add .kl && pre-commit run kl-check",
             "install the git hooks     pre-commit install",
         ]
-    pre_commit = any(row[0] == "pre-commit" for row in found.found)
+    pre_commit = any(row[0] == "pre-commit" for row in survey.found)
     hooks = "pre-commit install" if pre_commit else "kl hooks install"
-    force = " --force" if MANIFEST in found.plan.create else ""
-    if found.set_up:
-        own = [f"or keep your own rules    kl arch import --write{force}   (from {found.set_up})"]
+    force = " --force" if MANIFEST in survey.plan.create else ""
+    if survey.set_up:
+        own = [f"or keep your own rules    kl arch import --write{force}   (from {survey.set_up})"]
     else:
         own = []
-    look = [f"look at the proposal      {MANIFEST}"] if MANIFEST in found.plan.create else []
-    review = [*look, "check the code against it kl arch check"] if found.layers else []
-    if found.seeds:
-        seeds = [f"seed from your documents  kl seed   ({counted(found.seeds, 'record')})"]
+    look = [f"look at the proposal      {MANIFEST}"] if MANIFEST in survey.plan.create else []
+    review = [*look, "check the code against it kl arch check"] if survey.layers else []
+    if survey.seeds:
+        seeds = [f"seed from your documents  kl seed   ({counted(survey.seeds, 'record')})"]
     else:
         seeds = []
-    languages = " and ".join(found.installable)
+    languages = " and ".join(survey.installable)
     extra = [f"have {languages} read, too: {EXTRA}, and again: kl init"]
     return [
-        *(extra if found.installable else []),
+        *(extra if survey.installable else []),
         *review,
         *own,
-        *(seeds if not found.seeded else []),
-        *([] if found.hooked else [f"install the git hooks     {hooks}"]),
+        *(seeds if not survey.seeded else []),
+        *([] if survey.hooked else [f"install the git hooks     {hooks}"]),
         "record a run of tests     pytest",
         "see what is recorded      kl status",
     ]
@@ -645,14 +645,14 @@ def init(yes: bool, exact: bool, back: bool, upgrade: bool, shape: str) -> int:
     refuse_linked_folder(ws.root)
     # sys.stdin is None in a process that was started with its standard input closed (CPython)
     person = sys.stdin is not None and sys.stdin.isatty() and shape == "text"
-    found = _survey(ws, append=yes or (person and _confirm_append(ws)), exact=exact)
-    found.seeds = _seeds_left(ws)
-    _apply_plan(ws.root, ws.state, found.plan)
-    if found.seeds and (yes or (person and _confirm_seeding(found.seeds))):
-        found.seeded = _seed(ws)
-    for remark in found.notes:
+    survey = _survey(ws, append=yes or (person and _confirm_append(ws)), exact=exact)
+    survey.seeds = _seeds_left(ws)
+    _apply_plan(ws.root, ws.state, survey.plan)
+    if survey.seeds and (yes or (person and _confirm_seeding(survey.seeds))):
+        survey.seeded = _seed(ws)
+    for remark in survey.notes:
         warn(remark)
-    print_answer(shape, _to_dict(found), _survey_lines(ws, found))
+    print_answer(shape, _to_dict(survey), _survey_lines(ws, survey))
     return 0
 
 
@@ -681,13 +681,13 @@ def _upgrade_hooks(ws: Workspace, shape: str) -> int:
     from kl_hooks.git.hooks import install_hooks, outdated_hooks
 
     assert ws.repo is not None  # require_repository refused it
-    names = [one.name for one in outdated_hooks(ws.repo)]
-    done = install_hooks(ws.repo, names, sys.executable, ws.state.spool) if names else []
+    names = [hook.name for hook in outdated_hooks(ws.repo)]
+    hooks = install_hooks(ws.repo, names, sys.executable, ws.state.spool) if names else []
     plain = [
-        {"name": one.name, "path": str(one.path), "action": one.action, "reason": one.reason}
-        for one in done
+        {"name": hook.name, "path": str(hook.path), "action": hook.action, "reason": hook.reason}
+        for hook in hooks
     ]
-    rows = [f"  {one.action:<10} {one.path}" for one in done]
+    rows = [f"  {hook.action:<10} {hook.path}" for hook in hooks]
     none = "nothing to renew: no git hook here was written by an older version of kl."
     print_list(shape, {"schema": "kl.init.upgrade/1", "hooks": plain}, rows, len(rows), none)
     return 0

@@ -35,39 +35,43 @@ def _print_packages(counts: operations.Counts, _request: operations.PackagesRequ
         warn('no package was delivered here. Try: kl context "fix rounding in totals"')
 
 
-def _lines(found: Mapping[str, Any]) -> Iterator[str]:
-    if not found["packages"]:
+def _lines(counts: Mapping[str, Any]) -> Iterator[str]:
+    if not counts["packages"]:
         return
-    packages = found["packages"]
-    empty = f", {found['misses']} without a hit" if found["misses"] else ""
-    if found["sessions"]:
-        sessions = f", in {counted(found['sessions'], 'session')} of agents"
+    packages = counts["packages"]
+    empty = f", {counts['misses']} without a hit" if counts["misses"] else ""
+    if counts["sessions"]:
+        sessions = f", in {counted(counts['sessions'], 'session')} of agents"
     else:
         sessions = ""
     yield (
-        f"packages  {packages} from {found['first'][:10]} to {found['last'][:10]}{empty}{sessions}"
+        f"packages  {packages} from {counts['first'][:10]} to {counts['last'][:10]}"
+        f"{empty}{sessions}"
     )
-    used = "" if found["budget_percent"] is None else f", {found['budget_percent']} % of the budget"
-    yield f"size      {round(found['characters'] / packages):,} characters on average{used}"
-    kinds = sorted(found["kinds"].items(), key=lambda one: (-one[1], one[0]))
+    used = (
+        "" if counts["budget_percent"] is None else f", {counts['budget_percent']} % of the budget"
+    )
+    yield f"size      {round(counts['characters'] / packages):,} characters on average{used}"
+    kinds = sorted(counts["kinds"].items(), key=lambda pair: (-pair[1], pair[0]))
     named = f": {name_list([f'{number} {kind}' for kind, number in kinds], 8)}" if kinds else ""
-    yield f"items     {found['included']:,} of {found['retrieved']:,} found{named}"
-    cached = f", {found['cached']} from the cache" if found["cached"] else ""
+    yield f"items     {counts['included']:,} of {counts['retrieved']:,} found{named}"
+    cached = f", {counts['cached']} from the cache" if counts["cached"] else ""
     yield (
-        f"time      {found['median_ms']:,} ms (median), {found['slowest_ms']:,} ms"
+        f"time      {counts['median_ms']:,} ms (median), {counts['slowest_ms']:,} ms"
         f" (slowest){cached}"
     )
-    if found["sources"]:
+    if counts["sources"]:
         yield (
             f"{'source':<14}  {'asked':>6}  {'results':>8}  {'empty':>6}  {'failed':>6} "
             f" {'ms each':>8}"
         )
-    for name, one in found["sources"].items():
-        each = round(one["ms"] / one["asked"])
+    for name, source in counts["sources"].items():
+        milliseconds = round(source["ms"] / source["asked"])
         answers = (
-            f"{one['asked']:>6,}  {one['results']:>8,}  {one['empty']:>6,}  {one['failed']:>6,}"
+            f"{source['asked']:>6,}  {source['results']:>8,}  {source['empty']:>6,} "
+            f" {source['failed']:>6,}"
         )
-        yield f"{one_line(name, 14):<14}  {answers}  {each:>8,}"
+        yield f"{one_line(name, 14):<14}  {answers}  {milliseconds:>8,}"
 
 
 @operation_command(operations.RECALL, group=stats)
@@ -131,21 +135,21 @@ def search_(counts: operations.Counts, _request: operations.SearchesRequest) -> 
         warn("no search is recorded here. Try: kl search rounding of totals")
 
 
-def _search_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    if not found["searches"]:
+def _search_lines(statistics: Mapping[str, Any]) -> Iterator[str]:
+    if not statistics["searches"]:
         return
     yield (
         f"{'mode':<8}  {'searches':>8}  {'results':>7}  {'empty':>5}  {'mean score':>10} "
         f" {'median ms':>9}"
     )
-    for mode, one in found["modes"].items():
-        score = "–" if one["mean_score"] is None else f"{one['mean_score']:.2f}"
-        counts = f"{one['searches']:>8,}  {one['results']:>7.1f}  {one['empty']:>5,}"
-        yield f"{mode:<8}  {counts}  {score:>10}  {one['median_ms']:>9,}"
-    if found["nothing_found"]:
+    for mode, row in statistics["modes"].items():
+        score = "–" if row["mean_score"] is None else f"{row['mean_score']:.2f}"
+        counts = f"{row['searches']:>8,}  {row['results']:>7.1f}  {row['empty']:>5,}"
+        yield f"{mode:<8}  {counts}  {score:>10}  {row['median_ms']:>9,}"
+    if statistics["nothing_found"]:
         yield "nothing was found for:"
-    for one in found["nothing_found"]:
-        yield f"  {one['times']:>3}  {one_line(one['query'], 100)}"
+    for row in statistics["nothing_found"]:
+        yield f"  {row['times']:>3}  {one_line(row['query'], 100)}"
 
 
 def _recall_lines(report: operations.Recall) -> Iterator[str]:

@@ -140,7 +140,7 @@ def find_changes(ws: Workspace, span: str) -> Changes:
         git_in(repo, *log, f"{span_range.before}..{last}", "--").decode("utf-8", "replace").strip()
     )
     new = sorted(
-        one for one in span_range.paths if one not in paths
+        path for path in span_range.paths if path not in paths
     )  # of the working tree, not added to the index yet
     return Changes(span, (*paths, *new), tuple(dict.fromkeys(names)), subjects)
 
@@ -222,7 +222,9 @@ def _changed_records(ws: Workspace, changes: Changes) -> Iterator[Candidate]:
     from kl_hooks.records.retrieval import current_candidates
 
     if any(path.startswith(KNOWLEDGE_FOLDER) for path in changes.paths):
-        changed = [one for one in list_records(ws, RecordFilter()) if one.path in changes.paths]
+        changed = [
+            record for record in list_records(ws, RecordFilter()) if record.path in changes.paths
+        ]
         for candidate in current_candidates(ws, live_records(ws, changed), len(changed)):
             yield candidate._replace(
                 is_lasting=True,
@@ -337,7 +339,7 @@ def _filtered(
 def _in_scope(row: Candidate, scope: Sequence[str]) -> bool:
     if row.kind not in (*CODE, "page", "violation", "failing test"):
         return True
-    folders = [one.removeprefix("./").rstrip("/") for one in scope]
+    folders = [path.removeprefix("./").rstrip("/") for path in scope]
     return any(
         folder in ("", ".", row.path) or row.path.startswith(f"{folder}/") for folder in folders
     )
@@ -367,23 +369,27 @@ def _matching_records(ws: Workspace, filters: _Filters) -> list[Candidate]:
     from kl_hooks.records.query import RecordFilter, list_records
     from kl_hooks.records.retrieval import current_candidates
 
-    kinds = tuple(one for one in filters.get("kind", ()) if one in ws.kinds)
+    kinds = tuple(name for name in filters.get("kind", ()) if name in ws.kinds)
     if not (kinds or filters.get("status") or filters.get("tag")) or (
         filters.get("kind") and not kinds
     ):
         return []
-    wanted = [
+    record_filters = [
         RecordFilter(kinds, filters.get("status", ()), tag) for tag in filters.get("tag", ("",))
     ]
-    record_by_id = {record.id: record for one in wanted for record in list_records(ws, one)}
+    record_by_id = {
+        record.id: record
+        for record_filter in record_filters
+        for record in list_records(ws, record_filter)
+    }
     matching = current_candidates(ws, live_records(ws, list(record_by_id.values())), _MOST_MATCHING)
     reason = "matches " + ", ".join(
         f"{key}={' or '.join(values)}" for key, values in filters.items()
     )
     return [
-        one._replace(is_lasting=True, reasons=(*one.reasons, reason))
-        for one in matching
-        if _in_module(one, filters)
+        candidate._replace(is_lasting=True, reasons=(*candidate.reasons, reason))
+        for candidate in matching
+        if _in_module(candidate, filters)
     ]
 
 
@@ -391,7 +397,7 @@ def _keep_matching(
     lists: Mapping[str, tuple[Candidate, ...]], filters: _Filters, records: Sequence[Candidate]
 ) -> dict[str, tuple[Candidate, ...]]:
     """Return the lists with only what matches; pins stay. `records`: those that match exactly."""
-    exact = {one.id for one in records}
+    exact = {record.id for record in records}
 
     def matches(row: Candidate) -> bool:
         kinds = filters.get("kind")
@@ -481,7 +487,9 @@ def _with_frames(
     symbols = {(row.id, row.path): row for row in code if row.kind != "file"}
     best = max((row.score for row in symbols.values()), default=1)
     functions = {
-        link.target for some in links.of_many(db, tests, incoming=False).values() for link in some
+        link.target
+        for test_links in links.of_many(db, tests, incoming=False).values()
+        for link in test_links
     }
     for name in _targets(
         db, sorted(functions | {symbol.id for symbol in inside if is_test_path(symbol.path)})
@@ -522,8 +530,8 @@ def _targets(db: Database, functions: Sequence[str]) -> set[str]:
     out = links.of_many(db, functions, incoming=False)
     return {
         link.target
-        for some in out.values()
-        for link in some
+        for function_links in out.values()
+        for link in function_links
         if link.relation in ("calls", "references")
     }
 
@@ -543,15 +551,15 @@ def _symbol_at(db: Database, path: str, line: int) -> list[Symbol]:
 def _neighbors(db: Database, lists: Mapping[str, Sequence[Candidate]]) -> Iterator[Candidate]:
     """Yield at most 15 symbols one link away from the nearest ones (A5)."""
     # incoming first: who uses a symbol is what its own text does not show
-    seeds = [one.candidate.id for one in near_code(code_of(lists))[0].symbols[:SEEDS]]
+    seeds = [item.candidate.id for item in near_code(code_of(lists))[0].symbols[:SEEDS]]
     ids: dict[str, None] = {}
     for incoming in (True, False):
         for near_links in links.of_many(db, seeds, incoming=incoming).values():
             near = (link for link in near_links if link.relation in _NEIGHBOR_RELATIONS)
             ids |= dict.fromkeys(link.source if incoming else link.target for link in near)
-    symbol_by_id = symbols_by_id(db, [one for one in ids if one not in seeds])
-    for one in [name for name in ids if name in symbol_by_id][:_NEIGHBORS]:
-        yield symbol_candidate(symbol_by_id[one], "one link from a symbol near the task")
+    symbol_by_id = symbols_by_id(db, [identifier for identifier in ids if identifier not in seeds])
+    for identifier in [name for name in ids if name in symbol_by_id][:_NEIGHBORS]:
+        yield symbol_candidate(symbol_by_id[identifier], "one link from a symbol near the task")
 
 
 def _with_suspects(
@@ -572,19 +580,21 @@ def _with_suspects(
     changed = changed_since_pass(ws, failing[:_SUSPECTS])
     symbol_by_id = symbols_by_id(db, sorted(set().union(*changed.values())))
     code = {
-        name: symbol_candidate(one, "changed since a failing test passed")
-        for name, one in symbol_by_id.items()
+        name: symbol_candidate(symbol, "changed since a failing test passed")
+        for name, symbol in symbol_by_id.items()
     }
     code = {
-        name: one
-        for name, one in code.items()
-        if not is_test_path(one.path) and (not policy or policy.shows(one))
+        name: candidate
+        for name, candidate in code.items()
+        if not is_test_path(candidate.path) and (not policy or policy.shows(candidate))
     }
     if not code:
         return lists
 
     def noted(row: Candidate) -> Candidate:
-        names = [split_id(one)[1] for one in changed.get(row.title, ()) if one in code]
+        names = [
+            split_id(symbol_id)[1] for symbol_id in changed.get(row.title, ()) if symbol_id in code
+        ]
         if row.kind != "failing test" or not names:
             return row
         return row._replace(text=f"{row.text}\nchanged since it passed: {name_list(names, _NAMED)}")
@@ -603,27 +613,34 @@ def _described(
 ) -> dict[str, tuple[Candidate, ...]]:
     """Return the lists with bodies and test results at the code that will be shown first."""
     code, _ = near_code(code_of(lists))
-    symbols, files = ([one.candidate for one in some] for some in (code.symbols, code.files))
+    symbols, files = ([item.candidate for item in items] for items in (code.symbols, code.files))
     if policy:
-        symbols, files = ([one for one in some if policy.shows(one)] for some in (symbols, files))
+        symbols, files = (
+            [candidate for candidate in items if policy.shows(candidate)]
+            for items in (symbols, files)
+        )
     # where a task is about tests, these are first; what they show is noted at the source after them
-    source = [one for one in symbols if not is_test_path(one.path)][:_WITH_TESTS]
-    files = [one for one in files if not is_test_path(one.path)][: _WITH_TESTS // 2]
+    source = [candidate for candidate in symbols if not is_test_path(candidate.path)][:_WITH_TESTS]
+    files = [candidate for candidate in files if not is_test_path(candidate.path)][
+        : _WITH_TESTS // 2
+    ]
     symbols = symbols[:_WITH_TESTS]
-    symbol_by_id = symbols_by_id(db, [one.id for one in symbols])
+    symbol_by_id = symbols_by_id(db, [candidate.id for candidate in symbols])
     # no class: its body is mostly methods that are listed anyway, and 40 lines of it end in a
     # docstring
     callables = [
-        one.id
-        for one in symbols
-        if one.id in symbol_by_id and split_id(one.id)[0] in ("function", "method")
+        candidate.id
+        for candidate in symbols
+        if candidate.id in symbol_by_id and split_id(candidate.id)[0] in ("function", "method")
     ]
     bodies = {
         name: clean(_body(ws, symbol_by_id[name]), language_of(symbol_by_id[name].path))
         for name in callables[:_WITH_BODY]
     }
     tests, executing, assumed = _tests_of(ws, db, source, files)
-    words = {name: one.words() for name, one in results(ws, tests, executing, assumed).items()}
+    words = {
+        name: result.words() for name, result in results(ws, tests, executing, assumed).items()
+    }
     lists = {name: tuple(_with(row, bodies, words) for row in rows) for name, rows in lists.items()}
     have = {row.id for rows in lists.values() for row in rows}
     extra = [
@@ -640,23 +657,27 @@ def _tests_of(
     """Return (symbol or file → its tests, those of which tests are known to execute them, and that
     is assumed).
     """
-    inside = {file.id: [one.id for one in symbols_in_file(db, file.path)] for file in files}
-    ids = [one.id for one in source]
+    inside = {file.id: [symbol.id for symbol in symbols_in_file(db, file.path)] for file in files}
+    ids = [symbol.id for symbol in source]
     executed, assumed = tests_executing(
-        ws, db, list(dict.fromkeys([*ids, *(name for some in inside.values() for name in some)]))
+        ws, db, list(dict.fromkeys([*ids, *(name for names in inside.values() for name in names)]))
     )
     assumed |= {
         file
-        for file, some in inside.items()
-        if (seen := executed.keys() & set(some)) and assumed >= seen
+        for file, names in inside.items()
+        if (known_names := executed.keys() & set(names)) and assumed >= known_names
     }
     tests = {name: executed[name] for name in ids if name in executed}
-    tests |= {file: found for file, some in inside.items() if (found := _union(executed, some))}
+    tests |= {
+        file: file_tests
+        for file, names in inside.items()
+        if (file_tests := _union(executed, names))
+    }
     executing = set(tests)
     tests |= tests_calling(db, [name for name in ids if name not in executing])
-    for file, some in inside.items():
+    for file, names in inside.items():
         if file not in executing:
-            tests[file] = _union(tests_calling(db, some), some)
+            tests[file] = _union(tests_calling(db, names), names)
     return tests, executing, assumed
 
 
@@ -678,26 +699,27 @@ def _with_claims(
     def names(row: Candidate) -> tuple[str, str]:
         return row.id, record_node(row.id)  # a claim names a decision either way
 
-    known = _newest_claims(
+    claims = _newest_claims(
         ws, {name for rows in lists.values() for row in rows for name in names(row)}
     )
 
     def claimed(row: Candidate) -> Candidate:
-        about = [known[name] for name in names(row) if name in known]
-        one = max(about, key=lambda one: one.made_at, default=None)
-        if one is None or (
-            policy and not policy.shows(Candidate(f"claim:{one.id}", "claim", "", "", "", row.path))
+        about = [claims[name] for name in names(row) if name in claims]
+        claim = max(about, key=lambda claim: claim.made_at, default=None)
+        if claim is None or (
+            policy
+            and not policy.shows(Candidate(f"claim:{claim.id}", "claim", "", "", "", row.path))
         ):
             return row
-        status = {OLDER_TREE: f"{one.tier.word}, stale", REFUTED: REFUTED}
-        words = f"claim {status.get(one.freshness, one.tier.word)}" + (
-            f" until {one.expires[:10]}" if one.expires else ""
+        status = {OLDER_TREE: f"{claim.tier.word}, stale", REFUTED: REFUTED}
+        words = f"claim {status.get(claim.freshness, claim.tier.word)}" + (
+            f" until {claim.expires[:10]}" if claim.expires else ""
         )
         if row.kind in CODE:
             return row._replace(proof=f"{row.proof}; {words}" if row.proof else words)
         return row._replace(marks=(*row.marks, words))
 
-    if not known:
+    if not claims:
         return lists
     return {name: tuple(map(claimed, rows)) for name, rows in lists.items()}
 
@@ -730,13 +752,15 @@ def _newest_claims(ws: Workspace, ids: Collection[str]) -> dict[str, Claim]:
         if db is None:
             return {}
         # first whether there is any: what evidence shows is much to read
-        about = {one.about for one in known_assertions(ws, db) if one.freshness != "expired"} & set(
-            ids
-        )
-        found = claims_about(ws, db, about) if about else []
-    live = [one for one in found if one.freshness != "expired"]
-    newest = {one.about: one for one in sorted(live, key=lambda one: (one.made_at, one.id))}
-    return {one.about: one for one in assess(ws, list(newest.values()))}
+        about = {
+            claim.about for claim in known_assertions(ws, db) if claim.freshness != "expired"
+        } & set(ids)
+        claims = claims_about(ws, db, about) if about else []
+    live = [claim for claim in claims if claim.freshness != "expired"]
+    newest = {
+        claim.about: claim for claim in sorted(live, key=lambda claim: (claim.made_at, claim.id))
+    }
+    return {claim.about: claim for claim in assess(ws, list(newest.values()))}
 
 
 def _body(ws: Workspace, symbol: Symbol) -> str:

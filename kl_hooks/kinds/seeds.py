@@ -422,8 +422,11 @@ def _introduction(text: str) -> str:
 
 def _from_first_sentence(text: str) -> str:
     """A beginning without titles, lists of links and logos before its first sentence."""
-    paragraphs = [one for one in text.split("\n\n") if not _is_ornament(one)]
-    first = next((at for at, one in enumerate(paragraphs) if _has_sentence(one)), len(paragraphs))
+    paragraphs = [paragraph for paragraph in text.split("\n\n") if not _is_ornament(paragraph)]
+    first = next(
+        (place for place, paragraph in enumerate(paragraphs) if _has_sentence(paragraph)),
+        len(paragraphs),
+    )
     return "\n\n".join(paragraphs[first:]).strip()
 
 
@@ -462,11 +465,11 @@ def _cut(text: str, name: str) -> str:
 
 def _without(ends: tuple[re.Pattern[str], re.Pattern[str]], text: str) -> str:
     """The text without what is between a beginning and the next end; linear in its length."""
-    parts, at = [], 0
-    while (begin := ends[0].search(text, at)) and (end := ends[1].search(text, begin.end())):
-        parts.append(text[at : begin.start()])
-        at = end.end()
-    return "".join([*parts, text[at:]])
+    parts, start = [], 0
+    while (begin := ends[0].search(text, start)) and (end := ends[1].search(text, begin.end())):
+        parts.append(text[start : begin.start()])
+        start = end.end()
+    return "".join([*parts, text[start:]])
 
 
 def _markdown_of(text: str) -> str:
@@ -476,10 +479,13 @@ def _markdown_of(text: str) -> str:
     Directives other than code (`.. image::`, `.. contents::`), comments and targets are omitted
     with their blocks.
     """
-    lines, made, styles = text.splitlines(), list[str](), list[str]()
-    at = 0
-    while at < len(lines):
-        line, below = lines[at].rstrip(), lines[at + 1].rstrip() if at + 1 < len(lines) else ""
+    lines, markdown, styles = text.splitlines(), list[str](), list[str]()
+    number = 0
+    while number < len(lines):
+        line, below = (
+            lines[number].rstrip(),
+            lines[number + 1].rstrip() if number + 1 < len(lines) else "",
+        )
         # docutils: from four characters on an underline may be shorter than its title, with a
         # warning
         if (
@@ -489,37 +495,41 @@ def _markdown_of(text: str) -> str:
             and len(below) >= min(len(line), 4)
         ):
             style = below[0] + (
-                "^" if made and _UNDER.fullmatch(made[-1]) and made[-1][0] == below[0] else ""
+                "^"
+                if markdown and _UNDER.fullmatch(markdown[-1]) and markdown[-1][0] == below[0]
+                else ""
             )
             if style.endswith("^"):
-                made.pop()  # the line above a title is its ornament
+                markdown.pop()  # the line above a title is its ornament
             if style not in styles:
                 styles.append(style)
-            made += ["", f"{'#' * (styles.index(style) + 1)} {line.strip()}", ""]
-            at += 2
+            markdown += ["", f"{'#' * (styles.index(style) + 1)} {line.strip()}", ""]
+            number += 2
         elif line.startswith(".. ") or line == "..":
-            at = _after_block(lines, at, made, code="code" in line.partition("::")[0])
+            number = _after_block(lines, number, markdown, code="code" in line.partition("::")[0])
         elif line.endswith("::"):
-            made.append(line[:-1] if len(line) > 2 else "")
-            at = _after_block(lines, at, made, code=True)
+            markdown.append(line[:-1] if len(line) > 2 else "")
+            number = _after_block(lines, number, markdown, code=True)
         else:
-            made.append(line)
-            at += 1
-    return "\n".join(made)
+            markdown.append(line)
+            number += 1
+    return "\n".join(markdown)
 
 
-def _after_block(lines: list[str], at: int, made: list[str], *, code: bool) -> int:
+def _after_block(lines: list[str], number: int, markdown: list[str], *, code: bool) -> int:
     """Where the indented block below a line ends; `code`: it is put into `made`, between fences."""
-    end = at + 1
+    end = number + 1
     while end < len(lines) and (not lines[end].strip() or lines[end][0].isspace()):
         end += 1
-    block = [line for line in lines[at + 1 : end] if not line.strip().startswith(":") or not code]
+    block = [
+        line for line in lines[number + 1 : end] if not line.strip().startswith(":") or not code
+    ]
     while block and not block[0].strip():
         del block[0]
     while block and not block[-1].strip():
         block.pop()
     if code and block:
-        made += ["", "```", *block, "```", ""]
+        markdown += ["", "```", *block, "```", ""]
     return end
 
 
@@ -686,7 +696,7 @@ def _table(settings: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
 def _texts(value: Any) -> list[str]:
     if not isinstance(value, list):
         return []
-    return [one for one in value if isinstance(one, str)]
+    return [text for text in value if isinstance(text, str)]
 
 
 def _joined(needs: Iterable[str]) -> str:
