@@ -347,7 +347,9 @@ def deliver(
     cache.put(delivered)
     # what changed meanwhile may be in it or not: then it is the package of this moment only
     whole = not any(how.startswith("failed") for how in package.coverage.values())
-    if key and whole and cache.key(request, wanted) == key:
+    with one_moment(is_later=True):
+        is_unchanged = key and whole and cache.key(request, wanted) == key
+    if is_unchanged:
         cache.remember(key, delivered.document, events, records)
     return delivered
 

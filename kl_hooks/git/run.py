@@ -255,14 +255,14 @@ def verb_of(args: Sequence[str]) -> str:
 
 
 @contextmanager
-def one_moment() -> Iterator[None]:
+def one_moment(*, is_later: bool = False) -> Iterator[None]:
     """Within the block what the repository and its working tree hold is asked once.
 
     Only for what changes neither: it would not see its own change. A block inside another one is
-    of the same moment.
+    of the same moment, unless it `is_later`.
     """
     answers = _ANSWERS.get()
-    token = _ANSWERS.set({} if answers is None else answers)
+    token = _ANSWERS.set({} if answers is None or is_later else answers)
     try:
         yield
     finally:

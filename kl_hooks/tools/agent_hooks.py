@@ -125,9 +125,10 @@ def _handle(event: Event, folder: str) -> tuple[Reply, str]:
     if event.name == Moment.EDIT:
         return Reply.DENY, _refusal(ws, edits)
     from kl_hooks.context.access import access
+    from kl_hooks.git.run import one_moment
     from kl_hooks.tools.agent_session import open_session
 
-    with open_session(ws, event) as session:
+    with open_session(ws, event) as session, one_moment():
         reply, text = _text_for(ws, event, session, folder)
     with access(ws, f"hook {event.name}") as may:
         return reply, may.text(text)

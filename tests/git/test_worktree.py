@@ -100,4 +100,7 @@ def test_in_one_moment_the_files_are_looked_at_once(
         write(repo.top, {"new.py": "new = 1\n"})
         assert "new.py" not in snapshot(repo).untracked
         assert len(calls) == 6
+        with one_moment(is_later=True):
+            assert "new.py" in snapshot(repo).untracked
+        assert "new.py" not in snapshot(repo).untracked
     assert "new.py" in snapshot(repo).untracked

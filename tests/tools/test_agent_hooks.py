@@ -565,7 +565,9 @@ def test_after_a_green_run_it_is_not_reminded(tmp_path: Path, home: Path) -> Non
     assert "test_a.py" in notify(repo, "Stop", stop_hook_active=False)["reason"]
 
 
-def test_at_the_end_it_gets_the_tests_that_decide_its_change(tmp_path: Path, home: Path) -> None:
+def test_at_the_end_it_gets_the_tests_that_decide_its_change(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     total = "def total():\n    return 1\n"
     test = "from shop import total\n\n\ndef test_total():\n    assert total()\n"
     files = {
@@ -580,11 +582,20 @@ def test_at_the_end_it_gets_the_tests_that_decide_its_change(tmp_path: Path, hom
     assert repo.pytest("-q", "test_recorded.py").returncode == 0
     repo.write("shop.py", total.replace("return 1", "return 2"))
     changed(repo, path="shop.py")
+    commands = list[str]()
+    start = subprocess.Popen.__init__
+
+    def counted(self: Any, words: list[str], *rest: Any, **options: Any) -> None:
+        commands.extend(word for word in words if word == "ls-files")
+        start(self, words, *rest, **options)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", counted)
     reason = notify(repo, "Stop", stop_hook_active=False)["reason"].splitlines()
     assert reason[1:3] == [
         "  1 test must run: pytest test_recorded.py::test_total",
         ("  1 test of 1 file may reach it by imports and was never recorded, nearest: test_new.py"),
     ]
+    assert commands == ["ls-files"], "verdict and tests are about one look at the files on disk"
 
 
 def test_hooks_of_claude_that_cursor_runs_do_not_answer_twice(shop: Checkout) -> None:
