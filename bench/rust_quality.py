@@ -130,7 +130,7 @@ def our_symbols(folder: Path) -> tuple[dict[Symbol, str], set[Symbol]]:
         if len(content) > LARGEST or is_minified(content):
             continue
         tree, _ = parse(content, "rust")
-        for declaration in walk(tree.root_node).declarations:
+        for declaration in walk(tree.root_node, content).declarations:
             outer, _, name = declaration.name.rpartition(".")
             inner = str(path.relative_to(folder))
             line = line_of(declaration.node.child_by_field_name("name") or declaration.node)

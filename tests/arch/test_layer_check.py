@@ -374,11 +374,11 @@ def test_the_order_of_links_does_not_matter(links: list[Link]) -> None:
     )
 
 
-def test_a_language_other_than_python_is_a_warning() -> None:
+def test_a_language_that_is_not_read_is_a_warning() -> None:
     used = [link("shop.domain.order", "shop.ports")]
-    for language in ("python", "Py"):
+    for language in ("python", "Py", "Rust", "rs"):
         assert manifest_warnings(manifest(f"language: {language}\n"), used, MODULES) == []
-    (found,) = manifest_warnings(manifest("language: Rust\n"), used, MODULES)
+    (found,) = manifest_warnings(manifest("language: Go\n"), used, MODULES)
     assert (found.path, found.line, found.column) == (MANIFEST, 12, 1)
 
 

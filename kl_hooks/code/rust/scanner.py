@@ -68,7 +68,7 @@ def scan_rust(content: bytes, path: str, module: str) -> Facts:
 def _facts(content: bytes, module: str) -> Facts:
     tree, _ = parse(content, "rust")
     root = tree.root_node
-    walked = walk(root)
+    walked = walk(root, content)
     source = Source(content, literals_of(root, "rust"), RUST)
     symbols, places, groups = _symbol_rows(walked, source, module, _inner_doc(root))
     uses = _uses(walked, places)

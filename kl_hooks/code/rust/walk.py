@@ -23,14 +23,17 @@ from kl_hooks.code.rust.paths import (
 )
 from kl_hooks.code.rust.scopes import MACRO, UNKNOWN_BINDING, Binding, Chain, Scope
 from kl_hooks.code.scanner.expressions import DEFINED, imported
+from kl_hooks.code.scanner.grammars import parse_part
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Node, Tree
 
 REFERENCES: Final = 0
 CALLS: Final = 1
 INHERITS: Final = 2
 """As in `scanner.references.RELATIONS`."""
+_MOST_MACROS: Final = 1_000
+"""Macros of a file whose arguments are read as items."""
 _LONGEST_USE: Final = 8
 """Names of `use` that begin with names of `use`, that are followed."""
 _LONGEST_PREFIX: Final = 400
@@ -104,6 +107,8 @@ class Walked:
     types: dict[str, list[Typed]] = field(default_factory=dict)
     owners: dict[str, Typed] = field(default_factory=dict)
     """Dotted name of a type with an `impl` here → the type."""
+    trees: list[Tree] = field(default_factory=list)
+    """Of items in the arguments of macros: their nodes live as long as these."""
 
 
 class _Place(NamedTuple):
@@ -119,7 +124,10 @@ class _Place(NamedTuple):
 class Walker:
     """Walks one file."""
 
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: Node, content: bytes) -> None:
+        self.content = content
+        self.trees: list[Tree] = []
+        """Of items in the arguments of macros."""
         self.walked = Walked(Scope(None, "", "", is_module=True))
         self.before: dict[int, list[Node]] = {}
         """Node → attributes and comments right before it."""
@@ -826,7 +834,41 @@ def _macro_call(walker: Walker, node: Node, place: _Place) -> None:
     walker.use(chain, CALLS, node, place)
     for child in node.named_children:
         if child.type == "token_tree":
-            walker.push(child, place)
+            items = _items_in(walker, node, child)
+            if items is not None:
+                walker.push_items(items, place)
+            else:
+                walker.push(child, place)
+
+
+_ITEMS: Final = frozenset(
+    {"attribute_item", "block_comment", "const_item", "empty_statement", "enum_item"}
+    | {"foreign_mod_item", "function_item", "impl_item", "line_comment", "macro_definition"}
+    | {"macro_invocation", "mod_item", "static_item", "struct_item", "trait_item", "type_item"}
+    | {"union_item", "use_declaration"}
+)
+
+
+def _items_in(walker: Walker, call: Node, arguments: Node) -> Node | None:
+    """The items in the arguments of a macro that is called where an item may be, as
+    `cfg_if_std! { mod io; }`; None where they are none. What the macro makes of them is unknown,
+    most hand them on.
+    """
+    outer = call.parent
+    if outer is not None and outer.type == "expression_statement":
+        outer = outer.parent
+    is_among_items = outer is not None and outer.type in ("source_file", "declaration_list")
+    if not is_among_items or arguments.children[0].type != "{":
+        return None
+    if len(walker.trees) >= _MOST_MACROS:
+        return None
+    tree = parse_part(walker.content, "rust", arguments)
+    walker.trees.append(tree)
+    root = tree.root_node
+    kinds = {child.type for child in root.named_children}
+    if root.has_error or not kinds <= _ITEMS or kinds <= {"macro_invocation"}:
+        return None
+    return root
 
 
 def _token_tree(walker: Walker, node: Node, place: _Place) -> None:
@@ -947,9 +989,11 @@ _HANDLERS: Final[dict[str, Handler]] = {
 }
 
 
-def walk(root: Node) -> Walked:
-    """Walk a file's tree."""
-    walked = Walker(root).walk()
+def walk(root: Node, content: bytes) -> Walked:
+    """Walk the tree of a file."""
+    walker = Walker(root, content)
+    walked = walker.walk()
+    walked.trees = walker.trees
     for row in walked.imports:
         row[0] = _from_module(row[0], walked.module)
     return walked

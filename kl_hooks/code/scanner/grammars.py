@@ -100,6 +100,15 @@ def parse(content: bytes, grammar: str) -> tuple[Tree, list[tuple[int, int]]]:
     return tree, []
 
 
+def parse_part(content: bytes, grammar: str, part: Node) -> Tree:
+    """The tree of what is between the brackets of a node, at the same places."""
+    import tree_sitter
+
+    first, last = part.children[0], part.children[-1]
+    inside = tree_sitter.Range(first.end_point, last.start_point, first.end_byte, last.start_byte)
+    return tree_sitter.Parser(_language(grammar), included_ranges=[inside]).parse(content)
+
+
 _VARIANCE: Final = re.compile(
     rb"(?<=[<,])(\s*)(in\s+out|in|out)(?=\s+[A-Za-z_$][\w$]*\s*(?:[,>=]|extends\b))"
 )

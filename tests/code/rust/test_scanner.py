@@ -115,6 +115,20 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
             "7 self C import",
         ],
     ),
+    "items in the arguments of a macro": (
+        "cfg_rt! {\n    /// Runs.\n    #[inline]\n    pub fn run() {}\n    mod io;\n"
+        "    cfg_io! { use std::io; impl Cart { fn read(&self) {} } }\n}\n"
+        "mod inner { cfg_rt! { struct S; } }\nflags! { A = 1, B = 2 }\nm!(fn f() {});\n"
+        "fn g() { m! { fn h() {} } }\n",
+        [
+            "function:run 4-4 pub fn run() 'Runs.'",
+            "method:Cart.read 6-6 fn read(&self)",
+            "namespace:inner 8-8 mod inner",
+            "type:inner.S 8-8 struct S",
+            "function:g 11-11 fn g()",
+        ],
+        ["5 mod::io  import", "6 std io import"],
+    ),
     "raw names": ("fn r#async() {}\n", ["function:async 1-1 fn r#async()"], []),
 }
 
