@@ -125,9 +125,9 @@ SCANNED: Final = (
         "kl_hooks.code.scanner.python:scan_guarded",
         "kl_hooks.code.scanner.python:imports_guarded",
     ),
-    _of_node("TypeScript", (".ts", ".mts", ".cts"), "typescript/4", "scan_typescript"),
-    _of_node("TSX", (".tsx",), "tsx/4", "scan_tsx"),
-    _of_node("JavaScript", (".js", ".jsx", ".mjs", ".cjs"), "javascript/4", "scan_javascript"),
+    _of_node("TypeScript", (".ts", ".mts", ".cts"), "typescript/5", "scan_typescript"),
+    _of_node("TSX", (".tsx",), "tsx/5", "scan_tsx"),
+    _of_node("JavaScript", (".js", ".jsx", ".mjs", ".cjs"), "javascript/5", "scan_javascript"),
     Language(
         "configuration of TypeScript and Node",
         _NODE_CONFIGURATIONS,

@@ -281,6 +281,9 @@ LOST = {
     "a conflict": "<<<<<<< HEAD\nimport '../ui/old';\n=======\n>>>>>>> other\n",
     "a text that does not end": "const s = 'a\nimport { b } from '../ui/old';\n",
     "an element that does not end": "const e = <div>;\nimport { b } from '../ui/old';\n",
+    "a template that begins too early": (
+        "const a = `;\nimport { b } from '../ui/old';\nconst c = `d`;\n"
+    ),
     "a file that a machine wrote": f"{'x();' * 6000}\n",
 }
 
@@ -296,7 +299,10 @@ def test_a_file_of_a_layer_blocks_where_an_import_may_be_missing(name: str, tmp_
 def test_a_file_with_a_syntax_error_is_judged_where_no_import_can_be_missing(
     tmp_path: Path,
 ) -> None:
-    source = "import '../ui/old';\nconst x = 1 +;\n// import 'b'\nconst y = 'require';\n"
+    source = (
+        "import '../ui/old';\nconst x = 1 +;\n// import 'b'\nconst y = 'require (z)';\n"
+        "export default function (): { a: number };\nArray.from('a');\n"
+    )
     answer = verdict(web(tmp_path / "web", {ORDER: source}))
     assert [violation.imported for violation in answer.violations] == ["web/ui/old.js"]
     (warning,) = answer.warnings

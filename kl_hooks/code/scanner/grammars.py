@@ -81,7 +81,8 @@ def parse(content: bytes, grammar: str) -> tuple[Tree, list[tuple[int, int]]]:
     tree-sitter-typescript 0.23 does not know all of the language. What it is known to misread is
     written otherwise, byte for byte, and read once more: comments, `in` and `out` before type
     parameters, a signature that begins a line with `(` or `<` and ends no `;` before it, parameters
-    of a function type that are called `any` or the like, and `f<typeof import("m")>()`.
+    of a function type that are called `any` or the like, `f<typeof import("m")>()`, and an escaped
+    quote in the type of a template.
     """
     tree = _parser(grammar).parse(content)
     if not tree.root_node.has_error or grammar == "javascript":
@@ -123,6 +124,7 @@ _KEYWORD: Final = rb"(?:any|bigint|boolean|never|number|object|string|symbol|unk
 _KEYWORD_PARAMETERS: Final = re.compile(
     rb"\(\s*%b(?:\s*,\s*%b)*\s*\)(?=\s*=>)" % (_KEYWORD, _KEYWORD)
 )
+_QUOTE: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\`")
 _MODULE_ARGUMENT: Final = re.compile(
     rb"""(?<=<)(\s*typeof\s+)(import\s*\(\s*(?:'[^'\n]*'|"[^"\n]*")\s*\))(?=\s*>\s*\()"""
 )
@@ -136,6 +138,7 @@ def _rewritten(content: bytes, comments: list[tuple[int, int]]) -> bytes:
     plain = _VARIANCE.sub(lambda match: match[1] + _blank(match[2]), bytes(text))
     plain = _KEYWORD_PARAMETERS.sub(lambda match: re.sub(rb"\w", b"_", match[0]), plain)
     plain = _MODULE_ARGUMENT.sub(lambda match: match[1] + b"_" * len(match[2]), plain)
+    plain = _QUOTE.sub(rb"\1__", plain)
     return _UNENDED.sub(rb"\1;", plain)
 
 
@@ -158,7 +161,8 @@ def is_minified(content: bytes) -> bool:
     return len(content) > _SMALL and len(content) > _LONG_LINES * (content.count(b"\n") + 1)
 
 
-_IMPORT_WORD: Final = re.compile(rb"\b(?:import|export|require)\b")
+_IMPORT_WORD: Final = re.compile(rb"""\b(?:import|from(?=\s*["'])|require(?=\s*\())""")
+"""Every import has one of these words; `export … from` has the second."""
 
 
 def _are_imports_whole(root: Node, content: bytes, comments: list[tuple[int, int]]) -> bool:
@@ -175,10 +179,12 @@ def _are_imports_whole(root: Node, content: bytes, comments: list[tuple[int, int
 
 
 def _is_read(word: Node) -> bool:
-    if word.type in ("comment", "string", "string_fragment"):
+    parent = "" if word.parent is None else word.parent.type
+    # not in a text of several lines, or between tags: where one does not end, code is taken for it
+    if word.type in ("comment", "string") or (word.type, parent) == ("string_fragment", "string"):
         return True
-    is_called = word.parent is not None and word.parent.type == "call_expression"
-    if word.type not in ("import", "export") and not (word.type == "identifier" and is_called):
+    is_called = (word.type, parent) == ("identifier", "call_expression")
+    if word.type not in ("import", "from", "property_identifier") and not is_called:
         return False
     node: Node | None = word
     while node is not None and not node.is_error:

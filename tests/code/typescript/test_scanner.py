@@ -13,7 +13,7 @@ import pytest
 
 from kl_hooks.code.languages import SCANNED
 from kl_hooks.code.scanner.grammars import parse
-from kl_hooks.code.scanner.parser import PARTIAL, unreadable_facts
+from kl_hooks.code.scanner.parser import PARTIAL_WITH_IMPORTS, unreadable_facts
 from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.code.typescript.scanner import scan_javascript, scan_tsx, scan_typescript
 
@@ -254,8 +254,22 @@ def test_a_file_with_errors_is_read_in_part_and_reports_it() -> None:
     source = b"export class A { m() {} }\nexport function (((;\nexport class B {}\n"
     facts = scan_typescript(source, "a.ts", "_")
     assert facts["error"].startswith("2:")
-    assert facts["error"].endswith(PARTIAL)
+    assert facts["error"].endswith(PARTIAL_WITH_IMPORTS)
     assert {"type:_#A", "method:_#A.m"} <= {row[0] for row in facts["symbols"]}
+
+
+MISREAD = {
+    "parameters that are called as types": "type F = (any, string) => void;\n",
+    "the type of a module as an argument": "const m = load<typeof import('m')>();\n",
+    "a quoted sign in the type of a text": "type T = `a \\` ${string}`;\n",
+}
+"""What is TypeScript, and the grammar does not know."""
+
+
+@pytest.mark.parametrize("name", MISREAD)
+def test_what_the_grammar_misreads_is_no_error(name: str) -> None:
+    facts = scan_typescript(f"{MISREAD[name]}import {{ b }} from './b';\n".encode(), "a.ts", "_")
+    assert (facts["error"], facts["imports"][-1][0]) == ("", "./b")
 
 
 def test_a_minified_or_huge_file_is_not_read_and_reported() -> None:
