@@ -11,6 +11,7 @@ content, and only the first waits for a process.
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -126,22 +127,46 @@ def git(
     """
     command = [executable(), *_PREFIX, *args]
     try:
-        done = subprocess.run(
+        with _Process(
             command,
             cwd=cwd,
             env=_environment(keep_index, config, network),
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-            input=stdin if stdin is not None else b"",
-        )
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            try:
+                answer, errors = process.communicate(stdin, timeout)
+            except BaseException:  # also an interrupt: nobody waits for it any more
+                process.kill()
+                raise
     except subprocess.TimeoutExpired:
         raise GitFailed(f"git {verb_of(args)} gave no answer in {timeout:g} s.") from None
     except (OSError, ValueError) as problem:
         raise GitFailed(f"git {verb_of(args)} can't be run in {cwd}: {problem}.") from problem
-    if done.returncode not in ok:
-        raise _failure(args, done.returncode, done.stderr)
-    return done.stdout
+    if process.returncode not in ok:
+        raise _failure(args, process.returncode, errors)
+    return answer
+
+
+class _Process(subprocess.Popen[bytes]):
+    """A process whose end is noticed at once: to wait with a limit of time, CPython looks, sleeps a
+    millisecond and looks again, half as long as git takes for an answer.
+    """
+
+    def wait(self, timeout: float | None = None) -> int:
+        """As `Popen.wait`."""
+        # pidfd_open(2): Linux 5.3; elsewhere, or without a descriptor left, as CPython does
+        if timeout is not None and self.returncode is None and hasattr(os, "pidfd_open"):
+            with suppress(OSError):
+                descriptor = os.pidfd_open(self.pid)
+                try:
+                    end = select.poll()
+                    end.register(descriptor, select.POLLIN)
+                    end.poll(timeout * 1000)
+                finally:
+                    os.close(descriptor)
+        return super().wait(timeout)
 
 
 @contextmanager

@@ -70,12 +70,13 @@ def test_git_is_asked_once_for_all_files_that_configure_tests(
     repo.kl("status")  # brings everything up to date
     started = list[list[str]]()
 
-    class Counting(subprocess.Popen[bytes]):
-        def __init__(self, words: list[str], **options: Any) -> None:
-            started.append(words)
-            super().__init__(words, **options)
+    start = subprocess.Popen.__init__
 
-    monkeypatch.setattr(subprocess, "Popen", Counting)
+    def counted(self: Any, words: list[str], *rest: Any, **options: Any) -> None:
+        started.append(words)
+        start(self, words, *rest, **options)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", counted)
     assert repo.kl(command).returncode in (0, 1)
     verbs = Counter(word for words in started for word in words if word in ("cat-file", "ls-files"))
     # the tree of what is on disk, and what the commit before configures

@@ -5,6 +5,8 @@ Revisions and ranges: the commit that is meant, and where histories part.
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -260,6 +262,30 @@ def test_a_failure_states_what_git_reported(repo: Repository) -> None:
     with pytest.raises(GitFailed, match="can't be run"):
         git("rev-parse", "nul\0", cwd=repo.top)
     assert run.verb_of(["--git-dir=x", "log", "-z"]) == "log"
+
+
+def test_the_end_of_git_is_noticed_without_sleeping(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not hasattr(os, "pidfd_open"):
+        pytest.skip("no pidfd_open: not Linux")
+    sleeps = list[float]()
+    monkeypatch.setattr(time, "sleep", sleeps.append)
+    # closes its output, and ends later
+    monkeypatch.setattr(run, "executable", lambda: "/bin/sh")
+    monkeypatch.setattr(run, "_PREFIX", ("-c", "exec >&- 2>&-; sleep .1"))
+    assert git("x", cwd=repo.top) == b""
+    assert sleeps == []
+
+
+def test_a_git_that_gives_no_answer_is_ended(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for script in ("exec sleep 60", "exec >&- 2>&-; exec sleep 60"):
+        monkeypatch.setattr(run, "executable", lambda: "/bin/sh")
+        monkeypatch.setattr(run, "_PREFIX", ("-c", script))
+        with pytest.raises(GitFailed, match=r"no answer in 0\.2 s"):
+            git("x", cwd=repo.top, timeout=0.2)
 
 
 def test_whatever_names_a_commit(tmp_path: Path) -> None:
