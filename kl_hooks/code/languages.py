@@ -139,7 +139,7 @@ SCANNED: Final = (
     Language(
         "Rust",
         (".rs",),
-        "rust/3",
+        "rust/4",
         "kl_hooks.code.rust.scanner:scan_rust",
         modules=_CARGO_MODULES,
         requires=_RUST_PACKAGES,

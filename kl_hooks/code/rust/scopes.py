@@ -214,9 +214,8 @@ def _as_one_name(expression: str) -> str:
         specifier = SELF
     else:
         module, _, name = head[1:].partition(":")
-        specifier, names = decoded(module), [*filter(None, name.split(".")), *names]
-    if specifier == IN_SCOPE and len(names) == 1:
-        return expression
+        # the name in an inline module stays one name: a crate's is looked for by its end
+        specifier, names = decoded(module), [*filter(None, [name]), *names]
     return imported(encoded("::".join([specifier, *names[:-1]])), names[-1])
 
 

@@ -257,6 +257,17 @@ PATHS: dict[str, tuple[dict[str, str], str, str]] = {
         "src/lib.rs: c::c::it",
         "src/a.rs#b.c",
     ),
+    "a crate that an inline module uses": (
+        {
+            "Cargo.toml": '[package]\nname = "x"\n[dev-dependencies]\ny = { path = "y" }\n',
+            "y/Cargo.toml": '[package]\nname = "y"\n',
+            "y/src/lib.rs": "pub mod a; pub use a::Made;",
+            "y/src/a.rs": "pub struct Made; impl Made { pub fn it() {} }",
+            "src/lib.rs": "mod tests { use y::Made; use super::*; fn f() { Made::it() } }\nuse y::Made as M;",
+        },
+        "src/lib.rs: M::it",
+        "y/src/a.rs#Made",
+    ),
     "a re-export of a re-export": (
         {
             "src/lib.rs": "mod a; mod b; pub use b::renamed as last;",
@@ -300,8 +311,15 @@ def test_a_path_means(name: str, tmp_path: Path) -> None:
             for link in links.outgoing(graph.db, f"function:{path}#asks")
             if link.relation == "calls"
         }
+    kind = "method" if target.endswith("#Made") else "function"
     name_in_file = "it" if "#" not in target else f"{target.partition('#')[2]}.it"
-    assert called_ids == {f"function:{target.partition('#')[0]}#{name_in_file}"}
+    assert called_ids == {f"{kind}:{target.partition('#')[0]}#{name_in_file}"}
+
+
+def test_a_crate_is_known_in_an_inline_module(tmp_path: Path) -> None:
+    files = PATHS["a crate that an inline module uses"][0]
+    ws = repository(tmp_path / "repo", files)
+    assert "src/lib.rs#tests.f calls 1 import" in uses(ws, "Made.it")
 
 
 CHANGES: dict[str, Mapping[str, str | None]] = {
