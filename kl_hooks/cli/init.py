@@ -41,6 +41,7 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.code.languages import (
     EXTRA,
+    SCANNED,
     installable,
     is_file_module,
     is_source,
@@ -573,6 +574,17 @@ def _survey_lines(ws: Workspace, survey: _Survey) -> Iterator[str]:
     yield "Nothing was committed. Undo with: kl init --undo"
 
 
+def _test_command(survey: _Survey) -> str:
+    """The command that runs and records the tests of the language that was found first: pytest
+    records itself.
+    """
+    found_names = {row[0] for row in survey.found}
+    commands = [scanned.tests for scanned in SCANNED if scanned.name.lower() in found_names]
+    if not commands or "pytest" in commands:
+        return "pytest"
+    return f"kl run -- {commands[0]}"
+
+
 def _steps(survey: _Survey) -> list[str]:
     if survey.uninstalled:
         return [
@@ -601,7 +613,7 @@ def _steps(survey: _Survey) -> list[str]:
         *own,
         *(seeds if not survey.seeded else []),
         *([] if survey.hooked else [f"install the git hooks     {hooks}"]),
-        "record a run of tests     pytest",
+        f"record a run of tests     {_test_command(survey)}",
         "see what is recorded      kl status",
     ]
 

@@ -86,6 +86,8 @@ class Language(NamedTuple):
     """
     requires: tuple[str, ...] = ()
     """The packages that must be importable; those of the extra `languages`."""
+    tests: str = ""
+    """The command that runs the tests of most projects."""
 
 
 _CARGO_MODULES: Final = "kl_hooks.code.rust.modules:CARGO"
@@ -114,6 +116,7 @@ def _of_node(name: str, suffixes: tuple[str, ...], version: str, scan: str) -> L
         f"kl_hooks.code.typescript.scanner:{scan}",
         modules=_NODE_MODULES,
         requires=_NODE_PACKAGES,
+        tests="npm test",
     )
 
 
@@ -124,6 +127,7 @@ SCANNED: Final = (
         VERSION,
         "kl_hooks.code.scanner.python:scan_guarded",
         "kl_hooks.code.scanner.python:imports_guarded",
+        tests="pytest",
     ),
     _of_node("TypeScript", (".ts", ".mts", ".cts"), "typescript/5", "scan_typescript"),
     _of_node("TSX", (".tsx",), "tsx/5", "scan_tsx"),
@@ -143,6 +147,7 @@ SCANNED: Final = (
         "kl_hooks.code.rust.scanner:scan_rust",
         modules=_CARGO_MODULES,
         requires=_RUST_PACKAGES,
+        tests="cargo test",
     ),
     Language(
         "configuration of Cargo",

@@ -71,6 +71,7 @@ def test_folders_are_layers_from_the_bottom_up_by_todays_imports(start: Start) -
         "  found   typescript      shop            .               7 modules, 6 imports\n"
         in printed
     )
+    assert "record a run of tests     kl run -- npm test\n" in printed
     assert paths_by_layer(manifest) == {
         "format": ("src/format/",),
         "model": ("src/model/",),
@@ -136,6 +137,7 @@ def test_both_languages_have_layers(start: Start) -> None:
     files = {**PYTHON, **{f"web/{path}": text for path, text in WEB.items()}}
     printed, manifest, check = start(files)
     assert "python " in printed and "typescript " in printed
+    assert "record a run of tests     pytest\n" in printed
     assert {"core", "api", "model", "pages"} <= set(paths_by_layer(manifest))
     assert manifest is not None and manifest.language == ""
     assert check.startswith("clean: ")
