@@ -152,7 +152,7 @@ SCANNED: Final = (
     Language(
         "configuration of Cargo",
         _CARGO_CONFIGURATIONS,
-        "cargo-configuration/1",
+        "cargo-configuration/2",
         "kl_hooks.code.rust.configuration:scan_cargo",
         modules=_CARGO_MODULES,
         requires=_RUST_PACKAGES,

@@ -11,6 +11,13 @@ from kl_hooks.code.rust.modules import PACKAGE
 from kl_hooks.code.scanner.parser import LARGEST, Facts, too_large_facts, unreadable_facts
 
 _TARGETS: Final = ("bin", "example", "test", "bench")
+_AUTOMATIC: Final = {
+    "autobins": "src/bin",
+    "autotests": "tests",
+    "autoexamples": "examples",
+    "autobenches": "benches",
+}
+"""What turns off that the files of a folder are targets → the folder."""
 _DEPENDENCIES: Final = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
@@ -39,6 +46,10 @@ def _package(stated: Mapping[str, Any]) -> dict[str, str]:
     if isinstance(name, str):
         settings["name"] = PACKAGE + identifier(name)
         settings["crate"] = identifier(str(library.get("name", name)))
+    package = _table(stated.get("package"))
+    excluded = [folder for key, folder in _AUTOMATIC.items() if package.get(key) is False]
+    if excluded:
+        settings["excluded"] = json.dumps(excluded)
     if isinstance(library.get("path"), str):
         settings["library"] = library["path"]
     targets = [

@@ -159,9 +159,12 @@ def _is_target(path: str, view: FileView) -> bool:
         return posixpath.basename(path) in ("lib.rs", "main.rs")
     folder = posixpath.dirname(manifest)
     inner = path[len(folder) + 1 :] if folder else path
-    if inner in ("src/lib.rs", "src/main.rs", "build.rs") or _TARGET.fullmatch(inner):
-        return True
     settings = view.settings(manifest)
+    is_automatic = _TARGET.fullmatch(inner) is not None and not inner.startswith(
+        tuple(f"{excluded}/" for excluded in _list(settings.get("excluded")))
+    )
+    if inner in ("src/lib.rs", "src/main.rs", "build.rs") or is_automatic:
+        return True
     targets = [*_list(settings.get("targets")), settings.get("library", "")]
     return any(target and posixpath.normpath(target) == inner for target in targets)
 

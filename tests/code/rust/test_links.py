@@ -217,6 +217,19 @@ PATHS: dict[str, tuple[dict[str, str], str, str]] = {
         "tests/t.rs: common::it",
         "tests/common/mod.rs",
     ),
+    "a test of several files": (
+        {
+            "Cargo.toml": (
+                '[package]\nname = "x"\nautotests = false\n'
+                '[[test]]\nname = "all"\npath = "tests/tests.rs"\n'
+            ),
+            "tests/tests.rs": "mod misc; mod util;",
+            "tests/util.rs": "pub fn it() {}",
+            "tests/misc.rs": "",
+        },
+        "tests/misc.rs: crate::util::it",
+        "tests/util.rs",
+    ),
     "a program with a path of its own": (
         {
             "Cargo.toml": '[package]\nname = "my-lib"\n[[bin]]\nname = "b"\npath = "cli/b.rs"\n',
