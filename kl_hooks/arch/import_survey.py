@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import chain
@@ -69,7 +69,11 @@ if TYPE_CHECKING:
 
 MAX_REREAD: Final = 8
 """Changed files that cost less to parse again than to write to the cache."""
-_INDEX_KIND: Final = "survey-2"
+_INDEX_KIND: Final = "survey-3"
+_NO_PACKAGE: Final = re.compile(r"node_modules/(@/|[~#$][^/]*/)")
+"""A name outside of the repository that no package of npm can have: an alias (`@/`, `~/`, `#lib/`)
+which no configuration that is read explains.
+"""
 _FactsByPath = Mapping[str, Mapping[str, Any]]
 
 
@@ -117,6 +121,8 @@ class ImportIndex:
     """
     settings: dict[str, dict[str, str]]
     """Path → what a configuration file states about imports."""
+    nowhere: dict[str, list[Any]]
+    """Path → [alias, line, alias, …] of its imports by an alias that nothing explains."""
 
     def into(self, names: Collection[str]) -> Iterator[Link]:
         """Yield the imports of the modules of these names (see `plain_name`), in no particular
@@ -151,6 +157,7 @@ class ImportIndex:
             self.asks,
             self.links,
             self.settings,
+            self.nowhere,
         ]
 
 
@@ -165,7 +172,7 @@ def load_index(cache_dir: Path, key: str) -> ImportIndex | None:
     cached = read_entry(cache_dir, _INDEX_KIND, key)
     if (
         not isinstance(cached, list)
-        or len(cached) != 7
+        or len(cached) != 8
         or not all(isinstance(table, dict) for table in cached)
     ):
         return None
@@ -184,6 +191,8 @@ def _is_whole(index: ImportIndex) -> bool:
         and sources | index.settings.keys() >= index.errors.keys() | index.asks.keys()
         and index.settings.keys() <= index.blobs.keys()
         and all(_are_settings(settings) for settings in index.settings.values())
+        and index.modules.keys() >= index.nowhere.keys()
+        and all(_are_places(flat) for flat in index.nowhere.values())
         and all(set(map(type, some.values())) <= {str} for some in texts)
         # `type() is`, here and below: JSON's `true` passes isinstance(…, int), as bool is a
         # subclass of int
@@ -199,6 +208,13 @@ def _are_names(names: Any, asked: Mapping[str, int]) -> bool:
 
 def _are_settings(settings: Any) -> bool:
     return type(settings) is dict and set(map(type, settings.values())) <= {str}
+
+
+def _are_places(flat: Any) -> bool:
+    """(text, line), over and over."""
+    if type(flat) is not list or len(flat) % 2:
+        return False
+    return set(map(type, flat[0::2])) <= {str} and set(map(type, flat[1::2])) <= {int}
 
 
 def _are_links(flat_rows: Iterable[Any]) -> bool:
@@ -261,7 +277,10 @@ def _update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _Fact
         index.errors.pop(path, None)
         if changed_facts["error"]:
             index.errors[path] = changed_facts["error"]
-        index.links[path] = _links(path, changed_facts, import_links, files)
+        index.links[path], nowhere = _links(path, changed_facts, import_links, files)
+        index.nowhere.pop(path, None)
+        if nowhere:
+            index.nowhere[path] = nowhere
     index.blobs.update((entry.path, entry.blob) for entry in entries)
     return True
 
@@ -286,18 +305,20 @@ def build_index(entries: Sequence[FileEntry], facts: _FactsByPath) -> ImportInde
         if path not in modules or _settings_of(path, one)
     }
     import_links, files = ImportLinks(modules, settings), paths_by_module(modules)
+    links_by_path = {
+        path: _links(path, one, import_links, files)
+        for path, one in facts.items()
+        if path in modules
+    }
     return ImportIndex(
         blobs={entry.path: entry.blob for entry in entries},
         modules=modules,
         errors={path: one["error"] for path, one in facts.items() if one["error"]},
         asked={name: counts[name] for name in asked.answers},
         asks={path: names for path, names in asks.items() if names},
-        links={
-            path: _links(path, one, import_links, files)
-            for path, one in facts.items()
-            if path in modules
-        },
+        links={path: flat for path, (flat, _) in links_by_path.items()},
         settings=settings,
+        nowhere={path: nowhere for path, (_, nowhere) in links_by_path.items() if nowhere},
     )
 
 
@@ -315,13 +336,17 @@ def paths_by_module(modules: Mapping[str, str]) -> dict[str, str]:
 
 def _links(
     path: str, facts: Mapping[str, Any], import_links: ImportLinks, files: Mapping[str, str]
-) -> list[Any]:
+) -> tuple[list[Any], list[Any]]:
+    """`links` and `nowhere` of a file, see `ImportIndex`."""
     flat: list[Any] = []
+    nowhere: list[Any] = []
     for link in import_links.of(path, facts["imports"]):
         target = link.target.partition(":")[2]
         if file_of(target, files) is not None:
             flat += (target, link.line, link.method, link.confidence)
-    return flat
+        elif alias := _NO_PACKAGE.match(target):
+            nowhere += (alias[1], link.line)
+    return flat, nowhere
 
 
 _RECENT_KIND: Final = "imports-1"
@@ -716,6 +741,26 @@ class Survey:
     def python_modules(self) -> Mapping[str, str]:
         """Path → dotted name of every Python file."""
         return {path: name for path, name in self.modules.items() if not is_file_module(path)}
+
+    def nowhere(self, paths: Container[str]) -> list[Problem]:
+        """A warning for each alias that these files import by and that nothing explains: where such
+        an import leads is not known.
+        """
+        places: dict[str, list[tuple[str, int]]] = {}
+        for path, flat in sorted(self.index.nowhere.items()):
+            if path in paths:
+                for alias, line in zip(flat[0::2], flat[1::2], strict=True):
+                    places.setdefault(alias, []).append((path, line))
+        return [
+            Problem(
+                *aliased[0],
+                1,
+                f'{counted(len(aliased), "import")} by "{alias}", this the first, '
+                f"{'leads' if len(aliased) == 1 else 'lead'} nowhere: no configuration explains it.",
+                "Add it to `paths` of the tsconfig.json above.",
+            )
+            for alias, aliased in places.items()
+        ]
 
     @property
     def projects(self) -> Mapping[str, str]:

@@ -445,6 +445,7 @@ def judge(
             *manifest_warnings(manifest, links, survey.modules),
             *others,
             *survey.partly_read,
+            *survey.nowhere(governed),
         ),
         files=len(governed) - len(unread),
         source=source,

@@ -190,6 +190,8 @@ BROKEN = [
     lambda r: r.asks.update({"a.py": [[]]}),
     lambda r: r.settings.update({"tsconfig.json": {}}),
     lambda r: r.settings.update({"a.py": {"paths": 1}}),
+    lambda r: r.nowhere.update({"never.ts": []}),
+    lambda r: r.nowhere.update({"a.py": ["@/"]}),
 ]
 
 
@@ -205,7 +207,7 @@ def test_what_is_not_whole_is_made_anew(ws: Workspace, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", [[], [1, 2, 3], {"a": 1}, "text", [{}, {}, {}, {}, {}, {}, 1], [{}] * 6]
+    "odd", [[], [1, 2, 3], {"a": 1}, "text", [{}, {}, {}, {}, {}, {}, {}, 1], [{}] * 6]
 )
 def test_what_is_odd_is_as_good_as_nothing(
     ws: Workspace, odd: object, monkeypatch: pytest.MonkeyPatch

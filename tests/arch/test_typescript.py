@@ -310,6 +310,20 @@ def test_a_file_with_a_syntax_error_is_judged_where_no_import_can_be_missing(
     assert "with all its imports" in warning.message
 
 
+def test_an_alias_that_nothing_explains_is_a_warning(tmp_path: Path) -> None:
+    source = (
+        "import '#ui/old';\nimport '#ui/theme';\nimport '~/x';\nimport '@acme/ui';\nimport 'x';\n"
+    )
+    folder = web(tmp_path / "web", {".kl/config.yaml": "version: 1\n", ORDER: source})
+    for _ in range(2):  # the second time from the cache
+        warnings = verdict(folder).warnings
+        assert [(warning.path, warning.line) for warning in warnings] == [(ORDER, 1), (ORDER, 3)]
+        assert '2 imports by "#ui/", this the first, lead nowhere' in warnings[0].message
+    write(folder, {ORDER: "import '~/x';\n"})
+    (warning,) = verdict(folder).warnings
+    assert warning.message.startswith('1 import by "~/", this the first, leads nowhere')
+
+
 def test_configuration_that_is_no_syntax_is_a_warning(tmp_path: Path) -> None:
     folder = web(tmp_path / "web", {"web/tsconfig.json": "{"})
     (warning,) = verdict(folder).warnings
