@@ -299,6 +299,11 @@ def is_one_moment() -> bool:
     return _ANSWERS.get() is not None
 
 
+def was_asked(question: Hashable) -> bool:
+    """Whether this was asked in this moment."""
+    return question in (_ANSWERS.get() or ())
+
+
 def once(question: Hashable, ask: Callable[[], _Answer]) -> _Answer:
     """Return what `ask` returns, or what it returned for this question earlier in this moment. What
     it raises is not cached.

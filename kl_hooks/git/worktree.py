@@ -29,7 +29,7 @@ from kl_hooks.git.repository import (
     head,
     is_commit_index,
 )
-from kl_hooks.git.run import GitFailed, git, is_one_moment, once, start_git
+from kl_hooks.git.run import GitFailed, git, is_one_moment, once, start_git, was_asked
 
 REMOVED: Final = b""
 _GITLINK: Final = b"160000"
@@ -162,12 +162,17 @@ def scan_worktree(
     """The files on disk next to those staged (or in tree `base`), of these pathspecs (none: of
     all).
 
-    Two git processes. In one moment all files are looked at, once: then none, or one for a new
-    `base`.
+    Two git processes. In one moment all files are looked at once, then it is none, or one for a
+    new `base`; while only some files were asked for, these are looked at once.
     """
+    pathspecs = tuple(paths)
     if not is_one_moment():
-        return _scan(repo, list(paths), base, untracked)
-    scan = once(("scan", repo), lambda: _scan(repo, [], None, True))
+        return _scan(repo, pathspecs, base, untracked)
+    whole = "scan", repo
+    if pathspecs and not was_asked(whole):
+        question = (*whole, pathspecs, base, untracked)
+        return once(question, lambda: _scan(repo, pathspecs, base, untracked))
+    scan = once(whole, lambda: _scan(repo, (), None, True))
     if not untracked:
         scan = replace(scan, listing=once(("tracked", repo), scan.listing.without_untracked))
     if base is not None:

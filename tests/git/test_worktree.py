@@ -104,3 +104,17 @@ def test_in_one_moment_the_files_are_looked_at_once(
             assert "new.py" in snapshot(repo).untracked
         assert "new.py" not in snapshot(repo).untracked
     assert "new.py" in snapshot(repo).untracked
+
+
+def test_in_one_moment_some_files_are_looked_at_alone_until_all_are_asked_for(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(repo.top, {"new.py": "new = 1\n", "new.txt": "new\n"})
+    with one_moment():
+        calls = count(monkeypatch)
+        sources = scan_worktree(repo, ["*.py"])
+        assert scan_worktree(repo, ["*.py"]) is sources
+        assert (len(calls), [*sources.listing.untracked]) == (2, [b"new.py"])
+        everything = scan_worktree(repo)
+        assert scan_worktree(repo, ["*.py"]) is everything
+        assert (len(calls), [*everything.listing.untracked]) == (4, [b"new.py", b"new.txt"])
