@@ -66,7 +66,7 @@ class Node:
 def parse(text: str, place: str) -> Node:
     """Return the object in a file. UsageProblem with file and line for what is none."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except json.JSONDecodeError as problem:
         hint = (
             "Nothing was changed. Comments and trailing commas are not JSON; correct it, or move it"
@@ -79,39 +79,39 @@ def parse(text: str, place: str) -> Node:
         raise UsageProblem(
             "is nested too deeply.", place=f"{place}:1", hint="Nothing was changed."
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise UsageProblem("is no JSON object.", place=f"{place}:1", hint="Nothing was changed.")
     return _node(text, _skip(text, 0))
 
 
-def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+def _skip(text: str, start: int) -> int:
+    space = _SPACE.match(text, start)
+    return space.end() if space else start
 
 
-def _node(text: str, at: int) -> Node:
+def _node(text: str, position: int) -> Node:
     """The value that starts at a place of a text that is known to be JSON."""
-    node = Node(at)
-    if text[at] not in "{[":
-        found = _STRING.match(text, at) or _SCALAR.match(text, at)
-        assert found
-        node.end, node.value = found.end(), json.loads(found[0])
+    node = Node(position)
+    if text[position] not in "{[":
+        token = _STRING.match(text, position) or _SCALAR.match(text, position)
+        assert token
+        node.end, node.value = token.end(), json.loads(token[0])
         return node
-    node.opening = text[at]
-    at = _skip(text, at + 1)
-    while text[at] not in "}]":
-        start, key = at, str(len(node.children))
+    node.opening = text[position]
+    position = _skip(text, position + 1)
+    while text[position] not in "}]":
+        start, key = position, str(len(node.children))
         if node.opening == "{":
-            found = _STRING.match(text, at)
-            assert found
-            key = json.loads(found[0])
-            at = _skip(text, _skip(text, found.end()) + 1)  # behind the colon
-        child = _node(text, at)
+            token = _STRING.match(text, position)
+            assert token
+            key = json.loads(token[0])
+            position = _skip(text, _skip(text, token.end()) + 1)  # behind the colon
+        child = _node(text, position)
         node.children.append((key, start, child))
-        at = _skip(text, child.end)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
-    node.end = at + 1
+        position = _skip(text, child.end)
+        if text[position] == ",":
+            position = _skip(text, position + 1)
+    node.end = position + 1
     return node
 
 
@@ -131,8 +131,8 @@ def insert(
             wrapped: Any = {key: value} if key is not None else [value]
             for step in reversed(path[depth + 1 :]):
                 wrapped = {step: wrapped}
-            made = [".".join(path[: end + 1]) for end in range(depth, len(path))]
-            return _added(text, root, node, depth, name, wrapped), made
+            created = [".".join(path[: end + 1]) for end in range(depth, len(path))]
+            return _added(text, root, node, depth, name, wrapped), created
         node = below
         _require(
             text,
@@ -176,8 +176,8 @@ def _added(text: str, root: Node, node: Node, depth: int, key: str | None, value
     return _spliced(text, node.start + 1, f"{end}{new}{end}{outer}")
 
 
-def _spliced(text: str, at: int, new: str) -> str:
-    return text[:at] + new + text[at:]
+def _spliced(text: str, place: int, new: str) -> str:
+    return text[:place] + new + text[place:]
 
 
 def _unit(text: str, root: Node) -> str:
@@ -214,7 +214,9 @@ def remove(text: str, path: tuple[str, ...], place: str) -> str:
         if below is None:
             return text
         node = below
-    number = next((at for at, (name, _, _) in enumerate(node.children) if name == path[-1]), None)
+    number = next(
+        (index for index, (name, _, _) in enumerate(node.children) if name == path[-1]), None
+    )
     if number is None:
         return text
     _, start, removed = node.children[number]
@@ -292,12 +294,12 @@ class AgentState(NamedTuple):
 
 def enabled_agents(repo: Repository, setting: str = SETTING) -> list[str]:
     """Return the agents whose hooks do something in this clone."""
-    found = (
+    names = (
         git_in(repo, "config", "--local", "--get", setting, ok=(0, 1))
         .decode("utf-8", "replace")
         .split()
     )
-    return sorted({name for name in found if name in AGENTS})
+    return sorted({name for name in names if name in AGENTS})
 
 
 def named_python(repo: Repository) -> str:
@@ -359,24 +361,24 @@ def install_agent(
 
 def uninstall_agent(ws: Workspace, repo: Repository, agent: Agent, *, dry: bool) -> list[Change]:
     """Remove our entries, and what was made for them. Raises as `install_agent`."""
-    files, made = _Files(repo.top), _read_made(ws)
-    mine: dict[str, list[str]] = made.get(agent.name, {})
-    others = {path for name, some in made.items() if name != agent.name for path in some}
+    files, created_for = _Files(repo.top), _read_made(ws)
+    created: dict[str, list[str]] = created_for.get(agent.name, {})
+    others = {path for name, paths in created_for.items() if name != agent.name for path in paths}
     for path in dict.fromkeys((agent.hooks_file, *filter(None, [agent.shared_file]))):
         remove_hooks = partial(_without_hooks, path=path, agent=agent)
-        files.edit(path, remove_hooks, mine.get(path, ()))
+        files.edit(path, remove_hooks, created.get(path, ()))
     files.edit(
         agent.servers_file,
         lambda text: _without_server(text, agent.servers_file),
-        mine.get(agent.servers_file, ()),
+        created.get(agent.servers_file, ()),
     )
     page = _page_of(repo.top, agent)
     if page not in others:  # Codex and Cursor read the same page
-        files.edit(page, _without_block, mine.get(page, ()))
+        files.edit(page, _without_block, created.get(page, ()))
     if not dry:
         files.write()
-        made.pop(agent.name, None)
-        _write_made(ws, made)
+        created_for.pop(agent.name, None)
+        _write_made(ws, created_for)
         for setting in (SETTING, ASKING):
             _enable(
                 repo,
@@ -390,7 +392,7 @@ def uninstall_agent(ws: Workspace, repo: Repository, agent: Agent, *, dry: bool)
 def agent_states(repo: Repository) -> list[AgentState]:
     """Return what is there of every agent. Raises UsageProblem for a file that can't be read."""
     enabled, asking, files = enabled_agents(repo), enabled_agents(repo, ASKING), _Files(repo.top)
-    found = []
+    states = []
     for agent in AGENTS.values():
         shown: dict[str, str] = {}
         for path in filter(None, (agent.hooks_file, agent.shared_file)):
@@ -409,8 +411,8 @@ def agent_states(repo: Repository) -> list[AgentState]:
             shown[page] = (
                 "managed block" if _digest(block[2]) == block[1] else "managed block, edited"
             )
-        found.append(AgentState(agent.name, agent.name in enabled, agent.name in asking, shown))
-    return found
+        states.append(AgentState(agent.name, agent.name in enabled, agent.name in asking, shown))
+    return states
 
 
 class _Files:
@@ -426,9 +428,9 @@ class _Files:
         read.
         """
         if path not in self._texts:
-            found = read_small(self._root / path, within=self._root)
+            content = read_small(self._root / path, within=self._root)
             try:
-                text = None if found is None else found.decode("utf-8")
+                text = None if content is None else content.decode("utf-8")
             except UnicodeDecodeError:
                 raise UsageProblem(
                     "is not UTF-8.", place=path, hint="Nothing was changed."
@@ -450,10 +452,10 @@ class _Files:
         text = self.text(path)
         if text is None and made is not None:
             return
-        after, new, remark = change("" if text is None else text)
+        after, created, remark = change("" if text is None else text)
         after = _pruned(after, path, made or ())
         about, remarks = self._about.setdefault(path, ([], []))
-        about += [*new, *([_FILE_MADE] if self._texts[path][0] is None else [])]
+        about += [*created, *([_FILE_MADE] if self._texts[path][0] is None else [])]
         remarks += [remark] if remark else []
         is_deleted = made is not None and _FILE_MADE in made and after.strip() in ("", "{}")
         self._texts[path] = self._texts[path][0], None if is_deleted else after
@@ -462,8 +464,8 @@ class _Files:
     def changes(self) -> list[Change]:
         """What was asked to be edited, changed or not."""
         return [
-            Change(path, *self._texts[path], "; ".join(remarks), tuple(dict.fromkeys(made)))
-            for path, (made, remarks) in self._about.items()
+            Change(path, *self._texts[path], "; ".join(remarks), tuple(dict.fromkeys(created)))
+            for path, (created, remarks) in self._about.items()
         ]
 
     def write(self) -> None:
@@ -488,7 +490,7 @@ def _pruned(text: str, path: str, made: Sequence[str]) -> str:
     """The text without the objects and lists that were made for our entries and are empty now, the
     innermost first.
     """
-    for name in sorted(filter(None, made), key=lambda one: -one.count(".")):
+    for name in sorted(filter(None, made), key=lambda dotted: -dotted.count(".")):
         keys = tuple(name.split("."))
         if not text.strip() or next(parse(text, path).items(keys), None) is not None:
             continue
@@ -511,18 +513,18 @@ def _with_hooks(
     }
     here = _our_hooks(parse(text, path), agent)
     parsed = json.loads(text)
-    present = {event: parsed["hooks"][event][int(at)] for event, at, *_ in here}
+    present = {event: parsed["hooks"][event][int(group_place)] for event, group_place, *_ in here}
     if present == wanted and len(here) == len(wanted):
         return text, [], ""
     text = _without_hooks(text, path, agent)[0]
-    made: list[str] = []
+    created: list[str] = []
     if agent.is_flat and parse(text, path).get("version") is None:
         text, _ = insert(text, (), "version", 1, path)
-        made.append("version")
+        created.append("version")
     for event, value in wanted.items():
         text, new = insert(text, ("hooks", event), None, value, path)
-        made += new
-    return text, made, ""
+        created += new
+    return text, created, ""
 
 
 def _hook(agent: Agent, own: Moment, native: str, *, is_local: bool) -> dict[str, Any]:
@@ -542,7 +544,7 @@ def _our_hooks(root: Node, agent: Agent) -> list[tuple[str, ...]]:
     beside others.
     """
     ours = re.compile(rf"\bkl(?:_hooks)?['\"]? agents hook \w+ --agent {agent.name}\b")
-    found: list[tuple[str, ...]] = []
+    paths: list[tuple[str, ...]] = []
 
     def is_ours(node: Node) -> bool:
         command = node.get("command")
@@ -553,21 +555,25 @@ def _our_hooks(root: Node, agent: Agent) -> list[tuple[str, ...]]:
         )
 
     for event, groups in root.items(("hooks",)):
-        for at, (_, _, group) in enumerate(groups.children if groups.opening == "[" else ()):
+        for group_place, (_, _, group) in enumerate(
+            groups.children if groups.opening == "[" else ()
+        ):
             inner = group.get("hooks")
             if is_ours(group):
-                found.append((event, str(at)))
+                paths.append((event, str(group_place)))
             elif inner is not None and inner.opening == "[":
                 mine = [
-                    str(place) for place, (_, _, one) in enumerate(inner.children) if is_ours(one)
+                    str(place)
+                    for place, (_, _, entry) in enumerate(inner.children)
+                    if is_ours(entry)
                 ]
                 whole = len(mine) == len(inner.children)
-                found += (
-                    [(event, str(at))]
+                paths += (
+                    [(event, str(group_place))]
                     if mine and whole
-                    else [(event, str(at), "hooks", one) for one in mine]
+                    else [(event, str(group_place), "hooks", place) for place in mine]
                 )
-    return found
+    return paths
 
 
 def _without_hooks(text: str, path: str, agent: Agent) -> tuple[str, list[str], str]:
@@ -587,8 +593,8 @@ def _with_server(text: str, path: str) -> tuple[str, list[str], str]:
         text = remove(text, ("mcpServers", "kl"), path)
     elif server is not None:
         return text, [], "mcpServers.kl is there already, and was left as it is"
-    text, made = insert(text, ("mcpServers",), "kl", _SERVER, path)
-    return text, made, ""
+    text, created = insert(text, ("mcpServers",), "kl", _SERVER, path)
+    return text, created, ""
 
 
 def _with_toml_server(text: str, path: str) -> tuple[str, list[str], str]:
@@ -627,10 +633,10 @@ def _toml(text: str, path: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
-        found = re.search(r"line (\d+)", str(problem))
+        position = re.search(r"line (\d+)", str(problem))
         hint = "Nothing was changed. Correct it, or move it away."
         raise UsageProblem(
-            f"is no TOML: {problem}.", place=f"{path}:{found[1] if found else 1}", hint=hint
+            f"is no TOML: {problem}.", place=f"{path}:{position[1] if position else 1}", hint=hint
         ) from None
 
 
@@ -652,23 +658,23 @@ def _digest(body: str) -> str:
 def _with_block(text: str, page: str) -> tuple[str, list[str], str]:
     body = form("agents/block.md")
     block = f"<!-- kl:begin {_digest(body)} -->\n{body}<!-- kl:end -->\n"
-    found = _BLOCK.search(text)
-    if found is None:
+    block_before = _BLOCK.search(text)
+    if block_before is None:
         # one line end before it, which is removed with it: what was there is restored byte for byte
         return text + ("\n" if text else "") + block, [], ""
-    if _digest(found[2]) != found[1]:
+    if _digest(block_before[2]) != block_before[1]:
         return text, [], f"the managed block in {page} was edited, and was left as it is"
-    start = "\n" if found[0].startswith("\n") else ""
-    return text[: found.start()] + start + block + text[found.end() :], [], ""
+    start = "\n" if block_before[0].startswith("\n") else ""
+    return text[: block_before.start()] + start + block + text[block_before.end() :], [], ""
 
 
 def _without_block(text: str) -> tuple[str, list[str], str]:
-    found = _BLOCK.search(text)
-    if found is None:
+    block = _BLOCK.search(text)
+    if block is None:
         return text, [], ""
-    if _digest(found[2]) != found[1]:
+    if _digest(block[2]) != block[1]:
         return text, [], "the managed block was edited, and was left as it is"
-    return text[: found.start()] + text[found.end() :], [], ""
+    return text[: block.start()] + text[block.end() :], [], ""
 
 
 def _made_file(ws: Workspace) -> Path:
@@ -677,21 +683,21 @@ def _made_file(ws: Workspace) -> Path:
 
 def _read_made(ws: Workspace) -> dict[str, dict[str, list[str]]]:
     try:
-        found = json.loads(read_small(_made_file(ws)) or b"{}")
+        created_for = json.loads(read_small(_made_file(ws)) or b"{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return created_for if isinstance(created_for, dict) else {}
 
 
-def _write_made(ws: Workspace, made: dict[str, dict[str, list[str]]]) -> None:
+def _write_made(ws: Workspace, created_for: dict[str, dict[str, list[str]]]) -> None:
     prepare_state(ws.state)
     _made_file(ws).parent.mkdir(mode=0o700, exist_ok=True)
-    write_atomic(_made_file(ws), json.dumps(made, sort_keys=True).encode(), 0o600)
+    write_atomic(_made_file(ws), json.dumps(created_for, sort_keys=True).encode(), 0o600)
 
 
 def _note_made(ws: Workspace, agent: Agent, changes: Sequence[Change]) -> None:
-    made = _read_made(ws)
-    mine = made.setdefault(agent.name, {})
-    for one in changes:
-        mine[one.path] = sorted({*mine.get(one.path, ()), *one.made})
-    _write_made(ws, made)
+    created_for = _read_made(ws)
+    created = created_for.setdefault(agent.name, {})
+    for change in changes:
+        created[change.path] = sorted({*created.get(change.path, ()), *change.made})
+    _write_made(ws, created_for)
