@@ -61,6 +61,14 @@ _HARMLESS: Final = frozenset(
     }
 )
 """Decorators that call nothing on their own; any other may keep what it decorates and call it."""
+_HARMLESS_ATTRIBUTES: Final = frozenset(
+    {"allow", "automatically_derived", "cfg", "cfg_attr", "cold", "deny", "deprecated", "derive"}
+    | {"doc", "expect", "forbid", "ignore", "inline", "macro_export", "macro_use", "must_use"}
+    | {"non_exhaustive", "path", "repr", "should_panic", "target_feature", "track_caller", "warn"}
+)
+"""The same of Rust: attributes of the compiler."""
+_TRAIT: Final = "impl "
+"""Before the trait that a method of Rust is of, among its decorators."""
 _PLAIN_BASES: Final = frozenset({"object", "Protocol", "Generic", "ABC", "NamedTuple", "TypedDict"})
 
 
@@ -90,14 +98,20 @@ def _handed_on(graph: Graph, symbol: Symbol) -> list[str]:
 
 
 def _decorated(symbol: Symbol) -> list[str]:
+    traits = [mark.removeprefix(_TRAIT) for mark in symbol.decorators if mark.startswith(_TRAIT)]
     names = [
-        mark
-        for mark in symbol.decorators
-        if mark[1:].partition("(")[0].rpartition(".")[2] not in _HARMLESS
+        mark for mark in symbol.decorators if not mark.startswith(_TRAIT) and not _is_harmless(mark)
     ]
-    if not names:
-        return []
-    return [f"{names[0]} may call it"]
+    doubts = [f"it is of the trait {trait}: a call by the trait may reach it" for trait in traits]
+    if names:
+        doubts.append(f"{names[0]} may call it")
+    return doubts
+
+
+def _is_harmless(mark: str) -> bool:
+    if mark.startswith("#["):
+        return mark[2:].partition("]")[0].partition("(")[0].strip() in _HARMLESS_ATTRIBUTES
+    return mark[1:].partition("(")[0].rpartition(".")[2] in _HARMLESS
 
 
 def _by_itself(graph: Graph, symbol: Symbol) -> list[str]:

@@ -75,9 +75,7 @@ def _facts(content: bytes, module: str) -> Facts:
     outline = _outline(walked)
     imports = _import_rows(walked, content)
     attributes = {
-        str(place): texts
-        for place, group in enumerate(groups, 1)
-        if (texts := [_attribute(node) for node in _attributes(group)])
+        str(place): texts for place, group in enumerate(groups, 1) if (texts := _marks(group))
     }
     return {
         "error": error_in_part(root),
@@ -92,8 +90,11 @@ def _facts(content: bytes, module: str) -> Facts:
     }
 
 
-def _attributes(group: Sequence[Declaration]) -> list[Node]:
-    return [node for node in group[0].before if node.type == "attribute_item"]
+def _marks(group: Sequence[Declaration]) -> list[str]:
+    """The attributes of a symbol, and the traits that it is a part of: `impl fmt::Display`."""
+    attributes = [_attribute(node) for node in group[0].before if node.type == "attribute_item"]
+    traits = [f"impl {declaration.trait}" for declaration in group if declaration.trait]
+    return [*attributes, *(shortened(text.encode()) for text in dict.fromkeys(traits))]
 
 
 def _attribute(node: Node) -> str:

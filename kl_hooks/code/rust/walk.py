@@ -62,6 +62,8 @@ class Declaration:
     """What its signature ends before."""
     before: list[Node] = field(default_factory=list)
     """Its attributes and the comments before it."""
+    trait: str = ""
+    """As written, of a member of an `impl` of one."""
     has_own_kids: bool = False
     """Whether its hash omits the functions and types inside, which have hashes of their own."""
 
@@ -119,6 +121,8 @@ class _Place(NamedTuple):
     """As in `Use`."""
     owner_type: str = ""
     """The dotted name of the type whose members it is directly among."""
+    trait: str = ""
+    """As written, of the `impl` that it is directly in."""
 
 
 class Walker:
@@ -209,7 +213,9 @@ class Walker:
     ) -> int:
         """Note a declaration; returns its number."""
         before = self.before.get(node.id, [])
-        self.walked.declarations.append(Declaration(prefix, name, node, body, before, own))
+        self.walked.declarations.append(
+            Declaration(prefix, name, node, body, before, has_own_kids=own)
+        )
         return len(self.walked.declarations) - 1
 
     def note_type(self, name: str, scope: Scope, chain: Chain | None) -> None:
@@ -336,6 +342,7 @@ def _function(walker: Walker, node: Node, place: _Place) -> None:
     if name and len(dotted) <= _LONGEST_PREFIX:
         prefix = "method" if place.owner_type else "function"
         owner = walker.declare(prefix, dotted, node, body)
+        walker.walked.declarations[owner].trait = place.trait
     scope = place.scope.inner(f"{dotted}.<locals>.")
     inner = _Place(scope, owner)
     walker.bind_type_parameters(node, scope, inner)
@@ -460,7 +467,8 @@ def _impl(walker: Walker, node: Node, place: _Place) -> None:
             walker.walked.bases.setdefault(dotted, []).append((scope, trait_chain))
     if dotted and chain is not None:
         walker.walked.owners.setdefault(dotted, (scope, chain))
-    walker.push_items(node.child_by_field_name("body"), _Place(scope, place.owner, dotted))
+    inner = _Place(scope, place.owner, dotted, " ".join(text_of(trait).split()))
+    walker.push_items(node.child_by_field_name("body"), inner)
 
 
 _PRIMITIVES: Final = {

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.code.query.lookup import resolve_text
+from kl_hooks.code.query.lookup import NO, resolve_text
+from kl_hooks.code.query.references import callers
 from kl_hooks.code.query.session import open_graph, refresh_graph
 from kl_hooks.graph import links
 from kl_hooks.workspace import Workspace
@@ -416,11 +417,26 @@ def test_a_decision_is_about_a_type_in_rust_and_a_context_package_has_its_code(
     dependents = repo.kl("graph", "dependents", "crates/cart/src/total.rs").stdout
     assert "crates/app/src/main.rs" in dependents
     listed = repo.kl("graph", "symbols", "crates/cart/src/ops/mod.rs").stdout.splitlines()
-    assert [line.strip() for line in listed[2:5]] == [
+    assert [line.strip() for line in listed[2:]] == [
         "4    pub fn refresh(&self) -> u32",
         "5    pub fn sum(&self) -> u32",
+        "impl cart::Shop",
         "7    fn close(&self)",
     ]
+
+
+def test_no_callers_are_certain_of_what_no_trait_and_no_attribute_calls(tmp_path: Path) -> None:
+    source = (
+        "use std::fmt;\npub struct Cart;\n"
+        "impl fmt::Display for Cart { fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {} }\n"
+        "#[inline]\nfn lone() {}\n#[tokio::main]\nasync fn main() {}\n"
+    )
+    ws = repository(tmp_path / "repo", {"a.rs": source})
+    with open_graph(ws) as graph:
+        assert callers(graph, "lone").answer.verdict == NO
+        assert callers(graph, "a.rs#main").answer.doubts == ("#[tokio::main] may call it",)
+        (doubt,) = callers(graph, "Cart.fmt").answer.doubts
+    assert doubt == "it is of the trait fmt::Display: a call by the trait may reach it"
 
 
 def test_a_file_that_is_read_in_part_is_not_assessed_and_in_the_graph(tmp_path: Path) -> None:
