@@ -95,6 +95,8 @@ def _file_packages(
         project = project_of(path, projects)
         if project is None or path.startswith(taken) or safe_text(path) != path:
             continue
+        if "node_modules" in path.split("/"):  # committed, as some source packages do
+            continue
         folders = [path.split("/")[0], *path.removeprefix(f"{project}/").split("/")][:2]
         if not any(folder in _NON_PRODUCT_NAMES or folder[:1] == "." for folder in folders):
             files_by_folder[project].append(path)

@@ -574,10 +574,13 @@ def module_groups(
 ) -> list[_Group]:
     """The parts, in the order of their paths; no two have a path in common."""
     tops = product_packages(modules, projects)
+    is_dotted = {top: modules[files[0]] != files[0] for top, files in tops.items()}
     groups: list[_Group] = []
     taken: set[str] = {""}
     for top, files in tops.items():
-        whole = len(files) == 1 or len(tops) >= _MANY_PACKAGES
+        # packages of one language do not make those of another many
+        alike = [name for name in tops if is_dotted[name] == is_dotted[top]]
+        whole = len(files) == 1 or len(alike) >= _MANY_PACKAGES
         parts = {shared_folder(files) or files[0]: files} if whole else _split(files)
         for path, members in parts.items():
             # a namespace package may share its folder with another: then the files themselves are

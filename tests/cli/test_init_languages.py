@@ -143,6 +143,25 @@ def test_both_languages_have_layers(start: Start) -> None:
     assert check.startswith("clean: ")
 
 
+def test_packages_that_are_installed_are_none_and_those_of_one_language_are_counted_alone(
+    start: Start,
+) -> None:
+    assets = {
+        f"assets/node_modules/{name}/{path}": text
+        for name in ("a", "b", "c", "d")
+        for path, text in {"package.json": f'{{"name": "{name}"}}', "index.js": ""}.items()
+    }
+    tools = {
+        f"web{number}/{path}": text
+        for number in range(3)
+        for path, text in {"package.json": "{}", "index.js": "", "more.js": ""}.items()
+    }
+    _, manifest, check = start({**PYTHON, **assets, **tools})
+    assert {"core", "api"} <= set(paths_by_layer(manifest))
+    assert not any("node_modules" in path for path in sum(paths_by_layer(manifest).values(), ()))
+    assert check.startswith("clean: ")
+
+
 def test_scripts_in_a_python_package_are_not_checked(start: Start) -> None:
     _, manifest, check = start({**PYTHON, "shop/api/static/app.js": "const = ;\n"})
     assert set(paths_by_layer(manifest)) == {"core", "api", "shop"}
