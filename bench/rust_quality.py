@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from kl_hooks.code.query.session import open_graph
-from kl_hooks.code.rust.paths import line_of
 from kl_hooks.code.rust.walk import walk
 from kl_hooks.code.scanner.grammars import is_minified, parse
 from kl_hooks.code.scanner.parser import LARGEST
+from kl_hooks.code.scanner.trees import line_of
 from kl_hooks.graph import links
 from kl_hooks.workspace import open_workspace
 

@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -30,19 +31,38 @@ class Edit(NamedTuple):
 def added_imports(edit: Edit) -> list[int]:
     """Return the lines (from 1) of the imports in the new content that the old one does not have.
 
-    No line where either does not parse: an edit that is one of several may leave a file broken.
+    No line where either does not parse: an edit that is one of several may leave a file broken. Of
+    a language whose scanner is not installed no line either.
     """
     if _has_the_same_imports(edit):
         return []
+    imports_of = _imports if edit.path.endswith(".py") else partial(_scanned_imports, edit.path)
     try:
-        before = {key for key, _ in _imports(edit.before)}
-        return [line for key, line in _imports(edit.after) if key not in before]
+        before = {key for key, _ in imports_of(edit.before)}
+        return [line for key, line in imports_of(edit.after) if key not in before]
     # ValueError: a NUL in the source, before CPython 3.12
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
 
 
+def may_import(path: str) -> bool:
+    """Whether a file of this name may have imports that are checked."""
+    if path.endswith(".py"):
+        return True
+    from kl_hooks.code.languages import is_source
+
+    return is_source(path)
+
+
 _BARE_NAME: Final = re.compile(r"\s*[\w.]+(\s+as\s+\w+)?\s*,?\s*(#.*)?")
+_MARKS: Final = ("import", '"""', "'''", "\\")
+"""Without one of these a line of Python begins no import, and turns no text into code."""
+_NAMES: Final = re.compile(r"[\s\w$,{}*]*\w[\s\w$,{}*]*(//.*)?")
+_MARKS_ELSEWHERE: Final = (
+    *("import", "export", "from", "require", "use", "mod", "crate", "::"),
+    *('"', "'", "`", "/*", "*/"),
+)
+"""The same of TypeScript, JavaScript and Rust, where a path is an import wherever it is written."""
 
 
 def _has_the_same_imports(edit: Edit) -> bool:
@@ -57,9 +77,26 @@ def _has_the_same_imports(edit: Edit) -> bool:
     old, new = old[start:][::-1], new[start:][::-1]
     end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
     old, new = old[end:], new[end:]
-    marks = ("import", '"""', "'''", "\\")
+    is_python = edit.path.endswith(".py")
+    marks, names = (_MARKS, _BARE_NAME) if is_python else (_MARKS_ELSEWHERE, _NAMES)
     risky = any(mark in line for line in (*old, *new) for mark in marks)
-    return not risky and not any(_BARE_NAME.fullmatch(line) for line in new)
+    return not risky and not any(names.fullmatch(line) for line in new)
+
+
+def _scanned_imports(path: str, source: str) -> Iterator[tuple[tuple[str, str, str], int]]:
+    """Yield ((specifier, name, manner), line) of every import of a file that a scanner reads.
+    SyntaxError where it is not whole.
+    """
+    from kl_hooks.code.languages import own_scanners, scanner_of
+
+    scanner = scanner_of(path, own_scanners())
+    if scanner is None:
+        return
+    facts = scanner.scan(source.encode("utf-8", "surrogateescape"), path, path)
+    if facts["error"]:
+        raise SyntaxError(facts["error"])
+    for specifier, name, _, line, manner, *_ in facts["imports"]:
+        yield (specifier, name, manner), line
 
 
 def _imports(source: str) -> Iterator[tuple[tuple[int, str, str], int]]:

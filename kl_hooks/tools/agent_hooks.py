@@ -512,16 +512,16 @@ def _exception_hint(violation: Violation) -> str:
 
 
 def _edits(event: Event, folder: str) -> Iterator[Edit]:
-    """The Python files that a call would write, as they are and as they would be; none that can't
+    """The source files that a call would write, as they are and as they would be; none that can't
     be foretold.
     """
-    from kl_hooks.arch.edit_check import Edit
+    from kl_hooks.arch.edit_check import Edit, may_import
 
     root = _top(folder)
     for name, change in _changes(event.given):
         full = os.path.realpath(os.path.join(folder, name))  # noqa: PTH118
         path = os.path.relpath(full, root).replace(os.sep, "/")
-        if not path.endswith(".py") or path.startswith("../"):
+        if path.startswith("../") or not may_import(path):
             continue
         before = _read(full)
         after = _applied(change, before)

@@ -58,3 +58,71 @@ def test_most_edits_need_no_parser() -> None:
     assert added_imports(
         Edit("a.py", "", "def f():\n    try:\n        import b\n    finally:\n        pass\n")
     ) == [3]
+
+
+ELSEWHERE = {
+    "a.ts": [
+        'import { x } from "../web";',
+        "import {",
+        "  y,",
+        "  type Z as W",
+        '} from "./b";',
+        'export * from "./c"',
+        "const f = await import(",
+        '  "./d"',
+        ")",
+        "`",
+        "/*",
+        "*/",
+        "return g(1);",
+        'const r = require("e");',
+        "",
+    ],
+    "a.rs": [
+        "use crate::web::page;",
+        "use crate::{",
+        "    core,",
+        "    web::page as shown",
+        "};",
+        "mod inner {",
+        "}",
+        "fn f() { crate::web::page(); }",
+        "let x = g(1);",
+        "/*",
+        "*/",
+        'let t = "',
+        '";',
+        "",
+    ],
+}
+edits = st.sampled_from(sorted(ELSEWHERE)).flatmap(
+    lambda path: st.tuples(
+        st.just(path),
+        *[st.lists(st.sampled_from(ELSEWHERE[path]), max_size=8).map("\n".join)] * 2,
+    )
+)
+
+
+@given(edits)
+def test_what_the_changed_lines_exclude_the_scanner_does_not_find(
+    case: tuple[str, str, str],
+) -> None:
+    edit = Edit(*case)
+    if edit_check._has_the_same_imports(edit):
+        try:
+            old = {key for key, _ in edit_check._scanned_imports(edit.path, edit.before)}
+            new = [key for key, _ in edit_check._scanned_imports(edit.path, edit.after)]
+        except SyntaxError:
+            return  # then nothing is refused
+        assert [key for key in new if key not in old] == []
+
+
+def test_imports_of_other_languages_are_found() -> None:
+    before = 'import { a } from "./a";\n\nexport const one = 1;\n'
+    after = before.replace("\n\n", '\nimport type { Page } from "../web/page";\n\n')
+    assert added_imports(Edit("src/core/order.ts", before, after)) == [2]
+    assert added_imports(Edit("src/core/order.ts", before, before.replace("= 1", "= 2"))) == []
+    rust = "use crate::core::Order;\n\nfn total() -> u32 {\n    1\n}\n"
+    called = rust.replace("    1", "    crate::web::page()")
+    assert added_imports(Edit("src/core.rs", rust, called)) == [4]
+    assert added_imports(Edit("notes.md", "", "import x")) == []

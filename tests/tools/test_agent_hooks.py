@@ -265,6 +265,36 @@ def test_an_edit_whose_import_crosses_a_layer_is_refused(shop: Checkout) -> None
     assert shop.kl("finding", "list", "--format", "json").stdout.count("FND-") == 0
 
 
+def test_an_edit_of_typescript_or_rust_that_crosses_a_layer_is_refused(
+    tmp_path: Path, home: Path
+) -> None:
+    pytest.importorskip("tree_sitter", reason="the extra kl-hooks[languages] is not installed")
+    rules = (
+        "version: 1\nlayers:\n"
+        "  - {name: core, paths: [web/core/, src/core.rs], may_depend_on: []}\n"
+        "  - {name: pages, paths: [web/pages/, src/pages.rs], may_depend_on: below}\n"
+    )
+    files = {
+        MANIFEST: rules,
+        "web/core/order.ts": "export const total = 1;\n",
+        "web/pages/page.ts": "export const page = 1;\n",
+        "Cargo.toml": '[package]\nname = "shop"\nedition = "2021"\n',
+        "src/lib.rs": "mod core;\nmod pages;\n",
+        "src/core.rs": "pub fn total() -> u32 {\n    1\n}\n",
+        "src/pages.rs": "pub fn page() -> u32 {\n    1\n}\n",
+    }
+    repo = checkout(tmp_path / "repo", files)
+    repo.git("config", "kl.agents", "claude")
+    for path, old, new in (
+        ("web/core/order.ts", "export", 'import { page } from "../pages/page";\nexport'),
+        ("src/core.rs", "    1", "    crate::pages::page()"),
+    ):
+        answer = edit(repo, old, new, path)["hookSpecificOutput"]
+        assert answer["permissionDecision"] == "deny"
+        assert "core must not import pages" in answer["permissionDecisionReason"]
+        assert edit(repo, "1", "2", path) is None
+
+
 def test_the_exception_that_a_refusal_names_allows_the_edit(shop: Checkout) -> None:
     before = "def total() -> int:\n    return 1\n"
     reason = edit(shop, before, CROSSING)["hookSpecificOutput"]["permissionDecisionReason"]

@@ -39,11 +39,6 @@ def text_of(node: Node | None) -> str:
     return str(node.text, "utf-8", "replace").removeprefix("r#")
 
 
-def line_of(node: Node) -> int:
-    """The line of a node, from 1."""
-    return int(node.start_point[0]) + 1
-
-
 def names_of(node: Node | None) -> list[str]:
     """The names of a path, an empty one first for a leading `::`; nothing for what is no path."""
     names: list[str] = []

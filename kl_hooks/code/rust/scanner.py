@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.module_systems import decoded, extension_word
 from kl_hooks.code.rust.modules import MODULES
-from kl_hooks.code.rust.paths import line_of, text_of
+from kl_hooks.code.rust.paths import text_of
 from kl_hooks.code.rust.scopes import Chain, Scope, expression_of, uses_of_chain
 from kl_hooks.code.rust.walk import CALLS, Declaration, Walked, walk
 from kl_hooks.code.scanner.expressions import (
@@ -26,19 +25,16 @@ from kl_hooks.code.scanner.expressions import (
     is_anonymous,
     last_part,
 )
-from kl_hooks.code.scanner.grammars import error_in_part, is_minified, literals_of, parse
+from kl_hooks.code.scanner.grammars import error_in_part, literals_of, parse
 from kl_hooks.code.scanner.parser import (
-    LARGEST,
     LONGEST,
     Facts,
     Outline,
     shortened,
-    statement,
-    too_large_facts,
-    unreadable_facts,
 )
 from kl_hooks.code.scanner.source import RUST, Source, Span, words_by_symbol
 from kl_hooks.code.scanner.symbols import combined_digest, secret_lines
+from kl_hooks.code.scanner.trees import digests_of, guarded_facts, import_rows, line_of
 from kl_hooks.model.symbol import FILE_SIGN, last_name
 
 if TYPE_CHECKING:
@@ -53,16 +49,7 @@ _NAME: Final = re.compile(r"[^\W\d]\w*")
 
 def scan_rust(content: bytes, path: str, module: str) -> Facts:
     """The facts of a Rust file."""
-    if len(content) > LARGEST:
-        return too_large_facts()
-    if is_minified(content):
-        return unreadable_facts("0:0: minified, so it was not read")
-    try:
-        return _facts(content, module)
-    except (LookupError, ValueError, AttributeError, TypeError, RecursionError) as problem:
-        return unreadable_facts(
-            f"0:0: our reader could not cope with it ({type(problem).__name__}: {problem})"
-        )
+    return guarded_facts(content, lambda: _facts(content, module))
 
 
 def _facts(content: bytes, module: str) -> Facts:
@@ -73,7 +60,7 @@ def _facts(content: bytes, module: str) -> Facts:
     symbols, places, groups = _symbol_rows(walked, source, module, _inner_doc(root))
     uses = _uses(walked, places)
     outline = _outline(walked)
-    imports = _import_rows(walked, content)
+    imports = import_rows(walked.imports, content)
     attributes = {
         str(place): texts for place, group in enumerate(groups, 1) if (texts := _marks(group))
     }
@@ -199,32 +186,16 @@ def _first_line(comment: str) -> str:
 
 def _digests(walked: Walked, source: Source) -> tuple[list[bytes], bytes]:
     """The hash of each declaration, and of the module."""
-    inside = sorted(
-        {_span(declaration) for declaration in walked.declarations if declaration.prefix in _APART}
+    declarations = walked.declarations
+    apart = sorted(
+        {_span(declaration) for declaration in declarations if declaration.prefix in _APART}
     )
-    digests = []
-    for declaration in walked.declarations:
-        span = _span(declaration)
-        spans = _without(span, inside) if declaration.has_own_kids else [span]
-        digests.append(source.digest(spans))
-    return digests, source.digest(_without((0, len(source.content)), inside))
+    spans = [(_span(declaration), declaration.has_own_kids) for declaration in declarations]
+    return digests_of(spans, apart, source)
 
 
 def _span(declaration: Declaration) -> Span:
     return declaration.first_byte, declaration.node.end_byte
-
-
-def _without(span: Span, inside: Sequence[Span]) -> list[Span]:
-    """A span without what has a hash of its own."""
-    start, end = span
-    spans = []
-    for first, last in inside[bisect_left(inside, (start, 0)) :]:
-        if first >= end:
-            break
-        if first >= start and last <= end and (first, last) != span:
-            spans.append((start, first))
-            start = last
-    return [*spans, (start, end)]
 
 
 # -- uses and outline
@@ -305,24 +276,6 @@ def _name_expression(scope: Scope, chain: Chain | None) -> str:
     if expression[:1] in (DEFINED, IMPORTED) and not is_anonymous(expression):
         return expression
     return ""
-
-
-def _import_rows(walked: Walked, content: bytes) -> list[list[Any]]:
-    lines = content.split(b"\n")
-    rows = sorted(walked.imports, key=lambda row: (row[3], row[5].start_byte, row[0], row[1]))
-    return [
-        [
-            specifier,
-            name,
-            level,
-            line,
-            manner,
-            statement(
-                lines, line_of(node), node.start_point[1], node.end_point[0] + 1, node.end_point[1]
-            ),
-        ]
-        for specifier, name, level, line, manner, node in rows
-    ]
 
 
 # -- words

@@ -15,7 +15,6 @@ from kl_hooks.code.rust.paths import (
     NAMES,
     chain_of,
     instance,
-    line_of,
     names_of,
     path_chain,
     text_of,
@@ -24,6 +23,7 @@ from kl_hooks.code.rust.paths import (
 from kl_hooks.code.rust.scopes import MACRO, UNKNOWN_BINDING, Binding, Chain, Scope
 from kl_hooks.code.scanner.expressions import DEFINED, imported
 from kl_hooks.code.scanner.grammars import parse_part
+from kl_hooks.code.scanner.trees import line_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree

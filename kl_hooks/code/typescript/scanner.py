@@ -8,25 +8,21 @@ of a file is no syntax, the rest is read, and the error reports it.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.scanner.expressions import DEFINED, IMPORTED, STARRED, is_anonymous
-from kl_hooks.code.scanner.grammars import first_error, is_minified, literals_of, parse
+from kl_hooks.code.scanner.grammars import first_error, literals_of, parse
 from kl_hooks.code.scanner.parser import (
-    LARGEST,
     Facts,
     Outline,
     shortened,
-    statement,
-    too_large_facts,
-    unreadable_facts,
 )
 from kl_hooks.code.scanner.source import Source, Span, words_by_symbol
 from kl_hooks.code.scanner.symbols import combined_digest, secret_lines
+from kl_hooks.code.scanner.trees import digests_of, guarded_facts, import_rows, line_of
 from kl_hooks.code.typescript.scopes import expression_of, uses_of_chain
-from kl_hooks.code.typescript.walk import CALLS, Declaration, Walked, line_of, text_of, walk
+from kl_hooks.code.typescript.walk import CALLS, Declaration, Walked, text_of, walk
 from kl_hooks.model.symbol import FILE_SIGN, last_name
 
 if TYPE_CHECKING:
@@ -42,30 +38,17 @@ _WORD: Final = re.compile(r"[^\W\d]\w*")
 
 def scan_typescript(content: bytes, path: str, module: str) -> Facts:
     """The facts of a TypeScript file."""
-    return _guarded(content, module, "typescript")
+    return guarded_facts(content, lambda: _facts(content, module, "typescript"))
 
 
 def scan_tsx(content: bytes, path: str, module: str) -> Facts:
     """The facts of a TypeScript file with JSX."""
-    return _guarded(content, module, "tsx")
+    return guarded_facts(content, lambda: _facts(content, module, "tsx"))
 
 
 def scan_javascript(content: bytes, path: str, module: str) -> Facts:
     """The facts of a JavaScript file, with JSX or without."""
-    return _guarded(content, module, "javascript")
-
-
-def _guarded(content: bytes, module: str, grammar: str) -> Facts:
-    if len(content) > LARGEST:
-        return too_large_facts()
-    if is_minified(content):
-        return unreadable_facts("0:0: minified, so it was not read")
-    try:
-        return _facts(content, module, grammar)
-    except (LookupError, ValueError, AttributeError, TypeError, RecursionError) as problem:
-        return unreadable_facts(
-            f"0:0: our reader could not cope with it ({type(problem).__name__}: {problem})"
-        )
+    return guarded_facts(content, lambda: _facts(content, module, "javascript"))
 
 
 def _facts(content: bytes, module: str, grammar: str) -> Facts:
@@ -77,7 +60,7 @@ def _facts(content: bytes, module: str, grammar: str) -> Facts:
     symbols, places, groups = _symbol_rows(walked, source, module)
     uses = _uses(walked, places)
     outline = _outline(walked)
-    imports = _import_rows(walked, content)
+    imports = import_rows(walked.imports, content)
     decorators = {
         str(place): [f"@{_decorator(node)}" for node in group[0].decorators]
         for place, group in enumerate(groups, 1)
@@ -163,32 +146,16 @@ def _signature(declaration: Declaration, source: Source) -> str:
 
 def _digests(walked: Walked, source: Source) -> tuple[list[bytes], bytes]:
     """The hash of each declaration, and of the module."""
-    inside = sorted(
-        {_span(declaration) for declaration in walked.declarations if declaration.prefix in _APART}
+    declarations = walked.declarations
+    apart = sorted(
+        {_span(declaration) for declaration in declarations if declaration.prefix in _APART}
     )
-    digests = []
-    for declaration in walked.declarations:
-        span = _span(declaration)
-        spans = _without(span, inside) if declaration.has_own_kids else [span]
-        digests.append(source.digest(spans))
-    return digests, source.digest(_without((0, len(source.content)), inside))
+    spans = [(_span(declaration), declaration.has_own_kids) for declaration in declarations]
+    return digests_of(spans, apart, source)
 
 
 def _span(declaration: Declaration) -> Span:
     return declaration.node.start_byte, declaration.node.end_byte
-
-
-def _without(span: Span, inside: Sequence[Span]) -> list[Span]:
-    """A span without the functions and classes inside, which have hashes of their own."""
-    start, end = span
-    spans = []
-    for first, last in inside[bisect_left(inside, (start, 0)) :]:
-        if first >= end:
-            break
-        if first >= start and last <= end and (first, last) != span:
-            spans.append((start, first))
-            start = last
-    return [*spans, (start, end)]
 
 
 def _uses(walked: Walked, places: Sequence[int]) -> dict[str, list[int]]:
@@ -241,24 +208,6 @@ def _name_expression(expression: str) -> str:
     if expression[:1] in (DEFINED, IMPORTED, STARRED) and not is_anonymous(expression):
         return expression
     return ""
-
-
-def _import_rows(walked: Walked, content: bytes) -> list[list[Any]]:
-    lines = content.split(b"\n")
-    rows = sorted(walked.imports, key=lambda row: (row[3], row[5].start_byte, row[0], row[1]))
-    return [
-        [
-            specifier,
-            name,
-            level,
-            line,
-            manner,
-            statement(
-                lines, line_of(node), node.start_point[1], node.end_point[0] + 1, node.end_point[1]
-            ),
-        ]
-        for specifier, name, level, line, manner, node in rows
-    ]
 
 
 def _field_words(group: Sequence[Declaration], source: Source) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.code.module_systems import WHOLE, encoded
 from kl_hooks.code.scanner.expressions import DEFINED, INSTANCE, UNKNOWN, imported
+from kl_hooks.code.scanner.trees import line_of
 from kl_hooks.code.typescript.scopes import UNKNOWN_BINDING, Binding, Chain, Scope
 
 if TYPE_CHECKING:
@@ -100,11 +101,6 @@ def text_of(node: Node | None) -> str:
     if node is None or node.text is None:
         return ""
     return str(node.text, "utf-8", "replace")
-
-
-def line_of(node: Node) -> int:
-    """The line of a node, from 1."""
-    return int(node.start_point[0]) + 1
 
 
 class Walker:
