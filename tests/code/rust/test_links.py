@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.code.query.lookup import NO, resolve_text
+from kl_hooks.code.query.lookup import NO
 from kl_hooks.code.query.references import callers
 from kl_hooks.code.query.session import open_graph, refresh_graph
 from kl_hooks.graph import links
 from kl_hooks.workspace import Workspace
-from tests.code.making import repository, workspace
-from tests.git.repos import write
+from tests.code.linking import imports, links_before_and_after, rebuilt_links, uses
+from tests.code.making import repository
 from tests.support import checkout
 
 SHOP = {
@@ -68,27 +68,6 @@ SHOP = {
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return repository(tmp_path_factory.mktemp("shop") / "repo", SHOP)
-
-
-def uses(ws: Workspace, text: str) -> set[str]:
-    """`source relation line method` of all that leads to a symbol, but what defines it."""
-    with open_graph(ws) as graph:
-        symbol = resolve_text(graph, text)
-        return {
-            f"{link.source.partition(':')[2]} {link.relation} {link.line} {link.method}"
-            for link in links.incoming(graph.db, symbol.id)
-            if link.relation != "defines"
-        }
-
-
-def imports(ws: Workspace, path: str) -> set[str]:
-    """The modules that a file imports."""
-    with open_graph(ws) as graph:
-        return {
-            link.target.partition(":")[2]
-            for link in links.outgoing(graph.db, f"namespace:{path}")
-            if link.relation == "imports" and link.target.startswith("namespace:")
-        }
 
 
 def test_imports_lead_to_files_through_mod_and_cargo(shop: Workspace) -> None:
@@ -373,30 +352,14 @@ CHANGES: dict[str, Mapping[str, str | None]] = {
 }
 
 
-def everything(ws: Workspace) -> set[tuple[str, ...]]:
-    """All links, as text."""
-    refresh_graph(ws)
-    with open_graph(ws) as graph:
-        return {
-            (link.source, link.relation, link.target, str(link.line), link.method)
-            for link in links.every(graph.db)
-        }
-
-
 @pytest.mark.parametrize("name", CHANGES)
 def test_after_an_edit_the_links_are_those_of_a_graph_built_from_nothing(
     name: str, tmp_path: Path
 ) -> None:
     ws = repository(tmp_path / "repo", SHOP)
-    before = everything(ws)
-    for path, text in CHANGES[name].items():
-        if text is None:
-            (ws.root / path).unlink()
-        else:
-            write(ws.root, {path: text})
-    after = everything(ws)
+    before, after = links_before_and_after(ws, CHANGES[name])
     assert after != before
-    assert after == everything(workspace(ws.root, state="fresh"))
+    assert after == rebuilt_links(ws)
 
 
 @pytest.mark.requirement("C18")
@@ -408,8 +371,8 @@ def test_a_decision_is_about_a_type_in_rust_and_a_context_package_has_its_code(
     cart = "type:crates/cart/src/cart.rs#Cart"
     assert repo.kl("init", "--yes").returncode == 0
     options = ("--context", "c", "--decision", "Carts add their lines", "--about", cart)
-    made = repo.kl("decision", "new", "Carts sum", *options)
-    assert made.returncode == 0, made.stderr
+    process = repo.kl("decision", "new", "Carts sum", *options)
+    assert process.returncode == 0, process.stderr
     assert "about in adr:ADR-0001" in repo.kl("graph", "show", cart).stdout
     package = repo.kl("context", "refresh the cart after adding a line")
     assert "pub fn refresh(&self) -> u32 { self.sum() }" in package.stdout, package.stdout
@@ -475,8 +438,8 @@ ODD = (
 def test_odd_paths_are_linked_without_an_error(tmp_path: Path) -> None:
     files = {f"src/odd{number}.rs": f"{source}\n" for number, source in enumerate(ODD)}
     files["src/lib.rs"] = "".join(f"mod odd{number};\n" for number in range(len(ODD)))
-    for place, other in enumerate(ODD):
-        files[f"tests/t{place}.rs"] = f"mod inner {{ {other} }}\nfn g() {{ {other} }}\n"
+    for place, source in enumerate(ODD):
+        files[f"tests/t{place}.rs"] = f"mod inner {{ {source} }}\nfn g() {{ {source} }}\n"
     files["Cargo.toml"] = (
         '[package]\nname = ""\n[lib]\nname = 3\npath = "../x.rs"\n[dependencies]\na = 1\n'
     )

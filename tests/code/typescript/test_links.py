@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.code.languages import own_scanners, read_imports
-from kl_hooks.code.query.lookup import NO, NOT_ASSESSED, resolve_text
+from kl_hooks.code.query.lookup import NO, NOT_ASSESSED
 from kl_hooks.code.query.references import callers, symbol_page
 from kl_hooks.code.query.session import open_graph, refresh_graph
 from kl_hooks.code.typescript.scanner import scan_typescript
@@ -19,7 +19,8 @@ from kl_hooks.graph import links
 from kl_hooks.index.postings import OTHER, corpus_of
 from kl_hooks.model.symbol import is_test_path
 from kl_hooks.workspace import Workspace
-from tests.code.making import repository, workspace
+from tests.code.linking import all_links, imports, links_before_and_after, rebuilt_links, uses
+from tests.code.making import repository
 from tests.git.repos import write
 from tests.support import checkout
 
@@ -63,27 +64,6 @@ SHOP = {
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return repository(tmp_path_factory.mktemp("shop") / "repo", SHOP)
-
-
-def uses(ws: Workspace, text: str) -> set[str]:
-    """`source relation line method` of all that leads to a symbol, but what defines it."""
-    with open_graph(ws) as graph:
-        symbol = resolve_text(graph, text)
-        return {
-            f"{link.source.partition(':')[2]} {link.relation} {link.line} {link.method}"
-            for link in links.incoming(graph.db, symbol.id)
-            if link.relation != "defines"
-        }
-
-
-def imports(ws: Workspace, path: str) -> set[str]:
-    """The modules that a file imports."""
-    with open_graph(ws) as graph:
-        return {
-            link.target.partition(":")[2]
-            for link in links.outgoing(graph.db, f"namespace:{path}")
-            if link.relation == "imports" and link.target.startswith("namespace:")
-        }
 
 
 def test_imports_lead_to_files_by_the_rules_of_the_compiler(shop: Workspace) -> None:
@@ -283,9 +263,9 @@ def test_files_that_hand_on_each_others_exports_all_export_what_one_has(tmp_path
     ws = repository(tmp_path / "repo", RING)
     assert "main.ts calls 3 import" in uses(ws, "found")
     write(ws.root, {"c.ts": f"{RING['c.ts']}export function lost() {{}}\n"})
-    after = everything(ws)
+    after = all_links(ws)
     assert "main.ts calls 3 import" in uses(ws, "lost")
-    assert after == everything(workspace(ws.root, state="fresh"))
+    assert after == rebuilt_links(ws)
 
 
 def test_exports_that_very_many_files_hand_on_are_followed(tmp_path: Path) -> None:
@@ -319,30 +299,14 @@ CHANGES: dict[str, Mapping[str, str | None]] = {
 }
 
 
-def everything(ws: Workspace) -> set[tuple[str, ...]]:
-    """All links, as text."""
-    refresh_graph(ws)
-    with open_graph(ws) as graph:
-        return {
-            (link.source, link.relation, link.target, str(link.line), link.method)
-            for link in links.every(graph.db)
-        }
-
-
 @pytest.mark.parametrize("name", CHANGES)
 def test_after_an_edit_the_links_are_those_of_a_graph_built_from_nothing(
     name: str, tmp_path: Path
 ) -> None:
     ws = repository(tmp_path / "repo", SHOP)
-    before = everything(ws)
-    for path, text in CHANGES[name].items():
-        if text is None:
-            (ws.root / path).unlink()
-        else:
-            write(ws.root, {path: text})
-    after = everything(ws)
+    before, after = links_before_and_after(ws, CHANGES[name])
     assert after != before
-    assert after == everything(workspace(ws.root, state="fresh"))
+    assert after == rebuilt_links(ws)
 
 
 @pytest.mark.usefixtures("home")
@@ -353,8 +317,8 @@ def test_a_decision_is_about_a_class_in_typescript_and_a_context_package_finds_i
     cart = "type:web/src/cart.ts#Cart"
     assert repo.kl("init", "--yes").returncode == 0
     options = ("--context", "c", "--decision", "Carts add their lines", "--about", cart)
-    made = repo.kl("decision", "new", "Carts sum", *options)
-    assert made.returncode == 0, made.stderr
+    process = repo.kl("decision", "new", "Carts sum", *options)
+    assert process.returncode == 0, process.stderr
     assert "about in adr:ADR-0001" in repo.kl("graph", "show", cart).stdout
     assert "ADR-0001" in repo.kl("decision", "list", "--about", cart).stdout
     package = repo.kl("context", "formatPrice shows the wrong currency in the web cart")
@@ -379,8 +343,8 @@ def test_a_claim_about_a_method_is_stale_by_its_code_and_not_by_comments_or_layo
         ("Carts hold lines", "type:web/src/cart.ts#Cart"),
         ("Prices are in cents", "file:web/src/lib/format.ts"),
     ):
-        made = repo.kl("claim", "add", text, "--about", about)
-        assert (made.returncode, made.stderr) == (0, "")
+        process = repo.kl("claim", "add", text, "--about", about)
+        assert (process.returncode, process.stderr) == (0, "")
     before = SHOP["web/src/cart.ts"]
     laid_out = before.replace(
         "total(): string {", "total( ) /* in cents */\n: string\n{ /* here */"
