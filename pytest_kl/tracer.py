@@ -647,10 +647,11 @@ class Tracer:
                 return True
             for context in self._stack:
                 if not context.frame:
-                    # only in its set-up: a test that clears often has executed thousands
-                    if is_set_up := context.phase == 0:
+                    executed = None
+                    # later it decides nothing, and a test that clears often has executed thousands
+                    if context.phase == 0:
                         self._flush()
-                    executed = set().union(*context.started) if is_set_up else None
+                        executed = set().union(*context.started)
                     self.states.cleared(context, cache, executed)
         except Exception as problem:
             self.fail(problem)

@@ -575,11 +575,11 @@ def _survey_lines(ws: Workspace, survey: _Survey) -> Iterator[str]:
 
 
 def _test_command(survey: _Survey) -> str:
-    """The command that runs and records the tests of the language that was found first: pytest
-    records itself.
+    """The command that runs the tests and records them, which pytest does itself. Python's where
+    there is Python.
     """
-    found_names = {row[0] for row in survey.found}
-    commands = [scanned.tests for scanned in SCANNED if scanned.name.lower() in found_names]
+    languages = {row[0] for row in survey.found}
+    commands = [scanned.tests for scanned in SCANNED if scanned.name.lower() in languages]
     if not commands or "pytest" in commands:
         return "pytest"
     return f"kl run -- {commands[0]}"

@@ -101,44 +101,8 @@ def gather(
     """
     reader = agent(workspace.environ) or ""
     failing, now = workspace.failing_sources, workspace.clock.now()
-    coverage: dict[str, str] = {}
-    asked: list[Retriever] = []
-    for retriever in retrievers:
-        if retriever.name in coverage or any(retriever.name == other.name for other in asked):
-            coverage[f"{retriever.name} (again)"] = (
-                "failed: the name is taken; only the first was asked"
-            )
-        elif failing.is_paused(retriever.name, now):
-            coverage[retriever.name] = PAUSED
-        else:
-            asked.append(retriever)
-
-    def ask(retriever: Retriever) -> tuple[tuple[Candidate, ...], str, int]:
-        return _ask(retriever, workspace, task, clean, reader)
-
-    foreign = [
-        retriever
-        for retriever in asked
-        if not str(getattr(retriever.find, "__module__", "")).startswith("kl_hooks.")
-    ]
-    if foreign:
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(min(len(foreign), _THREADS), "kl-retriever") as pool:
-            # a context for each thread: what belongs to this moment is known there too
-            # (`one_moment`)
-            waiting = {
-                retriever.name: pool.submit(copy_context().run, ask, retriever)
-                for retriever in foreign
-            }
-            answers = {
-                retriever.name: ask(retriever)
-                for retriever in asked
-                if retriever.name not in waiting
-            }
-            answers |= {name: future.result() for name, future in waiting.items()}
-    else:
-        answers = {retriever.name: ask(retriever) for retriever in asked}
+    asked, coverage = _asked(retrievers, lambda name: failing.is_paused(name, now))
+    answers = _answers(asked, lambda retriever: _ask(retriever, workspace, task, clean, reader))
     for name, (_, status, _) in answers.items():
         failing.record(name, now, failed=status.startswith("failed"))
         coverage[name] = status
@@ -155,10 +119,54 @@ def gather(
     )
 
 
+def _asked(
+    retrievers: Sequence[Retriever], is_paused: Callable[[str], bool]
+) -> tuple[list[Retriever], dict[str, str]]:
+    """Return the retrievers that are asked, and the coverage of the others, by name."""
+    coverage: dict[str, str] = {}
+    asked: list[Retriever] = []
+    for retriever in retrievers:
+        if retriever.name in coverage or any(retriever.name == other.name for other in asked):
+            coverage[f"{retriever.name} (again)"] = (
+                "failed: the name is taken; only the first was asked"
+            )
+        elif is_paused(retriever.name):
+            coverage[retriever.name] = PAUSED
+        else:
+            asked.append(retriever)
+    return asked, coverage
+
+
+_Answer = tuple[tuple[Candidate, ...], str, int]
+"""The candidates of a retriever, its coverage, and milliseconds."""
+
+
+def _answers(asked: Sequence[Retriever], ask: Callable[[Retriever], _Answer]) -> dict[str, _Answer]:
+    """Return the answer of each by its name: those of installed plugins from threads."""
+    foreign = [
+        retriever
+        for retriever in asked
+        if not str(getattr(retriever.find, "__module__", "")).startswith("kl_hooks.")
+    ]
+    if not foreign:
+        return {retriever.name: ask(retriever) for retriever in asked}
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(len(foreign), _THREADS), "kl-retriever") as pool:
+        # a context for each thread: what belongs to this moment is known there too (`one_moment`)
+        waiting = {
+            retriever.name: pool.submit(copy_context().run, ask, retriever) for retriever in foreign
+        }
+        answers = {
+            retriever.name: ask(retriever) for retriever in asked if retriever.name not in waiting
+        }
+        return answers | {name: future.result() for name, future in waiting.items()}
+
+
 def _ask(
     retriever: Retriever, workspace: Any, task: Task, clean: Callable[..., str], reader: str
-) -> tuple[tuple[Candidate, ...], str, int]:
-    """Return (its candidates, the coverage, milliseconds) of one retriever."""
+) -> _Answer:
+    """Return the answer of one retriever."""
     began = perf_counter()
     rows: tuple[Candidate, ...] = ()
     try:

@@ -37,6 +37,7 @@ _PLAIN, _EXECUTABLE, _LINK = b"100644", b"100755", b"120000"
 _REGULAR: Final = ("100644", "100755")
 _NEEDS_QUOTES: Final = re.compile(rb'[\x00-\x1f"\\\x7f]')
 _UNTRACKED_LINE: Final = re.compile(r"\0\? [^\0]*")
+"""A line of `ls-files` that names an untracked file, with the sign before it."""
 _SPECIAL_LINE: Final = re.compile(rb"\0(?!H 1[02]0)([^\0]+)")
 """A line of `ls-files` that is no ordinary file or link: git compares those by itself."""
 _DIFF_OPTIONS: Final = (

@@ -113,8 +113,8 @@ def _repository(ws: Workspace) -> Repository:
 
 
 def _install(ws: Workspace, request: InstallRequest, _access: Access) -> Installation:
+    from kl_hooks.agents.exclude import exclude
     from kl_hooks.agents.setup import install_agent
-    from kl_hooks.git.exclude import exclude
 
     if request.has_prompts and request.asks:
         raise UsageProblem("--prompts and --asks exclude each other.")
@@ -142,8 +142,8 @@ def _install(ws: Workspace, request: InstallRequest, _access: Access) -> Install
 
 
 def _uninstall(ws: Workspace, request: UninstallRequest, _access: Access) -> Installation:
+    from kl_hooks.agents.exclude import end_exclusion
     from kl_hooks.agents.setup import uninstall_agent
-    from kl_hooks.git.exclude import end_exclusion
 
     agent, repo = AGENTS[request.agent], _repository(ws)
     changes = uninstall_agent(ws, repo, agent, dry=request.is_dry_run)

@@ -172,6 +172,10 @@ class _Reader:
         self._repo, self._changed, self._other = repo, changed, other
         self._files: dict[str, frozenset[str]] = {}
         self._texts: dict[tuple[str, int], bytes] = {}
+        self._loaded: set[str] = set()
+        sources = frozenset(path for path in changed if path.endswith(".py"))
+        self._together = sources if len(sources) <= _AT_ONCE else frozenset()
+        """Who asks for one of these soon asks for the next."""
 
     def files_with(self, text: str) -> frozenset[str]:
         """The Python files of the other content that have this text somewhere."""
@@ -181,6 +185,7 @@ class _Reader:
 
     def load(self, paths: Sequence[str]) -> None:
         """Read changed files of both contents at once, so that git is not started for each."""
+        self._loaded.update(paths)
         for side in (0, 1):
             states = [(path, state) for path in paths if (state := self._changed[path][side])]
             for entry, text in _read(self._repo, states, side, self._other):
@@ -190,13 +195,10 @@ class _Reader:
         """The content of a changed file before (0) or now (1); empty where it is not there, None
         for none.
         """
-        state = self._changed[path][side]
-        if not state:
+        if not self._changed[path][side]:
             return b""
-        if (path, side) not in self._texts:
-            # who asks for one Python file soon asks for the next
-            sources = [name for name in self._changed if name.endswith(".py")]
-            self.load(sources if path in sources and len(sources) <= _AT_ONCE else [path])
+        if path not in self._loaded:
+            self.load(sorted(self._together) if path in self._together else [path])
         return self._texts.get((path, side))
 
     def before(self, path: str) -> bytes | None:

@@ -123,6 +123,27 @@ def test_the_file_that_names_an_interpreter_is_ignored_in_this_clone(repo: Check
     assert rules.read_text() == "*.swp\n"
 
 
+def test_the_rules_of_git_are_replaced_whole_where_they_are_linked_to(
+    repo: Checkout, tmp_path: Path
+) -> None:
+    own_rules, rules = tmp_path / "own rules", repo.root / ".git/info/exclude"
+    own_rules.write_text("*.swp\n")
+    own_rules.chmod(0o640)
+    rules.parent.mkdir(exist_ok=True)
+    rules.unlink(missing_ok=True)
+    rules.symlink_to(own_rules)
+    repo.kl("agents", "install", "claude")
+    assert "settings.local" in own_rules.read_text()
+    before = own_rules.stat()
+    repo.kl("agents", "uninstall", "claude")
+    assert rules.is_symlink() and own_rules.read_text() == "*.swp\n"
+    after = own_rules.stat()
+    assert after.st_mode == before.st_mode
+    assert after.st_ino != before.st_ino, (
+        "written beside it and renamed: a kill leaves the old rules or the new ones"
+    )
+
+
 def test_a_rule_of_the_team_for_that_file_is_enough_and_a_tracked_file_is_noted(
     repo: Checkout,
 ) -> None:

@@ -83,6 +83,38 @@ def test_git_is_asked_once_for_all_files_that_configure_tests(
     assert verbs == {"cat-file": 2, "ls-files": 1}
 
 
+def test_files_that_were_edited_are_read_together(
+    repo: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"part_{number}" for number in range(9)]
+    for name in names:
+        repo.write(f"{name}.py", f"def {name}():\n    return 1\n\n\nclass Of_{name}:\n    pass\n")
+    imports = "".join(f"from {name} import {name}\n" for name in names)
+    calls = "".join(f"    assert {name}()\n" for name in names)
+    repo.write("test_x.py", f"{imports}\n\ndef test_x():\n{calls}")
+    repo.commit()
+    assert repo.pytest("-q").returncode == 0
+    start = subprocess.Popen.__init__
+
+    def started(edited: list[str]) -> int:
+        """How many times git reads contents where these files were edited."""
+        commands = list[str]()
+
+        def counted(self: Any, words: list[str], *rest: Any, **options: Any) -> None:
+            commands.extend(word for word in words if word == "cat-file")
+            start(self, words, *rest, **options)
+
+        for name in edited:
+            repo.write(f"{name}.py", f"def {name}():\n    return 1\n\n\nclass Other:\n    x = 1\n")
+        repo.kl("verify")
+        with monkeypatch.context() as patch:
+            patch.setattr(subprocess.Popen, "__init__", counted)
+            repo.kl("verify")
+        return len(commands)
+
+    assert started(names[:2]) == started(names) > 0
+
+
 def answers(repo: Checkout) -> set[bool]:
     """Whether the tests are proven, as reported by everybody who can be asked."""
     plain = json.loads(repo.kl("verify", "--format", "json").stdout)["proven"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kl_hooks.git.repository import ignored_by, tracked_among
+from kl_hooks.store.files import write_atomic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +37,10 @@ def end_exclusion(repo: Repository, path: str) -> None:
     rules_file = _rules_file(repo)
     rules = _read(rules_file)
     if _rule(path) in rules:
-        rules_file.write_bytes(rules.replace(_rule(path), b""))
+        # others wrote there: whole or not at all
+        target = rules_file.resolve()
+        mode = target.stat().st_mode & 0o777
+        write_atomic(target, rules.replace(_rule(path), b""), mode)
 
 
 def _rules_file(repo: Repository) -> Path:
