@@ -193,7 +193,7 @@ def _is_whole(index: ImportIndex) -> bool:
         and all(_are_settings(settings) for settings in index.settings.values())
         and index.modules.keys() >= index.nowhere.keys()
         and all(_are_places(flat) for flat in index.nowhere.values())
-        and all(set(map(type, some.values())) <= {str} for some in texts)
+        and all(set(map(type, table.values())) <= {str} for table in texts)
         # `type() is`, here and below: JSON's `true` passes isinstance(…, int), as bool is a
         # subclass of int
         and all(type(count) is int and count >= 0 for count in index.asked.values())
@@ -269,7 +269,10 @@ def _update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _Fact
     if before != {name for name, count in index.asked.items() if count}:
         return False
     # a file that declares another module decides where imports of others lead
-    if any(_settings_of(path, one) != index.settings.get(path, {}) for path, one in facts.items()):
+    if any(
+        _settings_of(path, changed_facts) != index.settings.get(path, {})
+        for path, changed_facts in facts.items()
+    ):
         return False
     import_links = ImportLinks(index.modules, index.settings)
     files = paths_by_module(index.modules)
@@ -295,25 +298,27 @@ def build_index(entries: Sequence[FileEntry], facts: _FactsByPath) -> ImportInde
         if entry.path not in modules and is_source(entry.path)
     }
     asks = {
-        path: [name for name in imported_names([one]) if name in asked.answers]
-        for path, one in facts.items()
+        path: [name for name in imported_names([file_facts]) if name in asked.answers]
+        for path, file_facts in facts.items()
     }
     counts = Counter(name for names in asks.values() for name in names)
     settings = {
-        path: _settings_of(path, one)
-        for path, one in facts.items()
-        if path not in modules or _settings_of(path, one)
+        path: stated
+        for path, file_facts in facts.items()
+        if (stated := _settings_of(path, file_facts)) or path not in modules
     }
     import_links, files = ImportLinks(modules, settings), paths_by_module(modules)
     links_by_path = {
-        path: _links(path, one, import_links, files)
-        for path, one in facts.items()
+        path: _links(path, file_facts, import_links, files)
+        for path, file_facts in facts.items()
         if path in modules
     }
     return ImportIndex(
         blobs={entry.path: entry.blob for entry in entries},
         modules=modules,
-        errors={path: one["error"] for path, one in facts.items() if one["error"]},
+        errors={
+            path: file_facts["error"] for path, file_facts in facts.items() if file_facts["error"]
+        },
         asked={name: counts[name] for name in asked.answers},
         asks={path: names for path, names in asks.items() if names},
         links={path: flat for path, (flat, _) in links_by_path.items()},
@@ -751,16 +756,16 @@ class Survey:
             if path in paths:
                 for alias, line in zip(flat[0::2], flat[1::2], strict=True):
                     places.setdefault(alias, []).append((path, line))
-        return [
-            Problem(
-                *aliased[0],
-                1,
-                f'{counted(len(aliased), "import")} by "{alias}", this the first, '
-                f"{'leads' if len(aliased) == 1 else 'lead'} nowhere: no configuration explains it.",
-                "Add it to `paths` of the tsconfig.json above.",
+        problems = []
+        for alias, imports in places.items():
+            verb = "leads" if len(imports) == 1 else "lead"
+            message = (
+                f'{counted(len(imports), "import")} by "{alias}", this the first, {verb} nowhere: no'
+                " configuration explains it."
             )
-            for alias, aliased in places.items()
-        ]
+            hint = "Add it to `paths` of the tsconfig.json above."
+            problems.append(Problem(*imports[0], 1, message, hint))
+        return problems
 
     @property
     def projects(self) -> Mapping[str, str]:
@@ -771,15 +776,15 @@ class Survey:
         from kl_hooks.code.module_systems import PACKAGE_FILES
 
         folders: dict[str, str] = {}
-        others = []
+        compiler_files = []
         for path, settings in sorted(self.index.settings.items()):
             if path.rpartition("/")[2] in PACKAGE_FILES:
                 # Cargo's has two: the package's, and what code calls its library
                 name = settings.get("crate", settings.get("name", ""))
                 folders[path.rpartition("/")[0]] = name
             elif not is_source(path):
-                others.append(path)
-        for path in sorted(others, key=lambda path: path.count("/")):
+                compiler_files.append(path)
+        for path in sorted(compiler_files, key=lambda path: path.count("/")):
             if project_of(path, folders) is None:
                 folders[path.rpartition("/")[0]] = ""
         return folders
@@ -1001,60 +1006,111 @@ def survey_imports(ws: Workspace, content: Content, manifest: Manifest | None = 
     ManifestProblems where files of its layers are in a language whose scanner is not installed.
     Without rules such files are omitted.
     """
-    scanners, notes = scanners_of(ws), list[str]()
+    scanners = scanners_of(ws)
     language = names_of_language(manifest.language) if manifest is not None else ()
     entries = _readable(content.entries, scanners, language, manifest)
-    # a look at a repository without .kl/ leaves nothing, nor does one whose texts can't be redacted
-    stored = ws.initialized and not ws.missing_plugins
-    store = ws.store if stored else None
-    cache = ws.state.cache if stored else None
     key = cache_key(ws.root, [*(scanner.version for scanner in scanners), *language])
-
-    def read(entries: Sequence[FileEntry]) -> dict[str, Any]:
-        from kl_hooks.code.file_facts import facts_of
-
-        if ws.missing_plugins:  # the rest of the facts is text of the source
-            return read_imports(entries, content.read, scanners)
-        return facts_of(store, entries, content.read, scanners, symbols=False, warn=notes.append)
-
-    def look(entries: Sequence[FileEntry]) -> dict[str, Any]:
-        """What is asked for first: the imports alone, where that is sooner than asking the
-        store.
-        """
-        if len(entries) > MAX_REREAD:
-            return read(entries)
-        cached = cached_imports(
-            cache, key, entries, lambda batch: read_imports(batch, content.read, scanners)
-        )
-        return {entry.path: cached.get(entry.path) or unavailable_facts() for entry in entries}
-
+    reader = _FactReader(ws, content, scanners, key)
     sources = {entry.path: entry for entry in entries if is_source(entry.path)}
-    index = load_index(cache, key) if cache else None
-    fresh = _changed_entries(index, entries) if index else None
-    facts = look(fresh) if fresh else {}
-    anew = index is None or fresh is None or not _update_index(index, fresh, facts)
-    if index is None or anew:
-        facts = read(list(sources.values()))
-        settings = [entry for entry in entries if is_file_module(entry.path)]
-        settings = [entry for entry in settings if entry.path not in sources]
-        stated = read_imports(settings, content.read, scanners) if settings else {}
-        index = build_index(entries, {**facts, **stated})
-    # an ordinary check writes nothing: a few changed files are in the cache of imports already
-    # (ADR-0008, ADR-0012)
-    if cache and (anew or len(fresh or ()) > MAX_REREAD):
-        save_index(cache, key, index)
-    unread, partly_read = list[Problem](), list[Problem]()
-    for path, error in sorted(index.errors.items()):
-        problems = partly_read if error.endswith(PARTIAL_WITH_IMPORTS) else unread
-        problems.append(_unread(path, error))
+    index, facts = _current_index(reader, entries, sources)
+    unread, partly_read = _reading_problems(index.errors)
     return Survey(
         index,
-        _LazyFacts(facts, sources, read),
-        tuple(sorted(unread)),
+        _LazyFacts(facts, sources, reader.facts),
+        unread,
         content,
-        tuple(sorted(partly_read)),
-        tuple(notes),
+        partly_read,
+        tuple(reader.notes),
     )
+
+
+class _FactReader:
+    """Facts of files of one content, as they are stored, cached, or read now."""
+
+    def __init__(
+        self, ws: Workspace, content: Content, scanners: Sequence[Scanner], key: str
+    ) -> None:
+        """`key`: that of the index."""
+        self._content, self._scanners, self.key = content, scanners, key
+        # a look at a repository without .kl/ leaves nothing, nor does one whose texts can't be
+        # redacted
+        is_stored = ws.initialized and not ws.missing_plugins
+        self._store = ws.store if is_stored else None
+        self.cache = ws.state.cache if is_stored else None
+        # without those plugins the imports alone are read: other facts are text of the source
+        self._is_limited = bool(ws.missing_plugins)
+        self.notes: list[str] = []
+
+    def facts(self, entries: Sequence[FileEntry]) -> dict[str, Any]:
+        """Path → facts of source files."""
+        from kl_hooks.code.file_facts import facts_of
+
+        if self._is_limited:
+            return self.imports(entries)
+        return facts_of(
+            self._store,
+            entries,
+            self._content.read,
+            self._scanners,
+            symbols=False,
+            warn=self.notes.append,
+        )
+
+    def imports(self, entries: Sequence[FileEntry]) -> dict[str, Any]:
+        """Path → the imports alone, or what a configuration file states about them."""
+        return read_imports(entries, self._content.read, self._scanners)
+
+    def changed_facts(self, entries: Sequence[FileEntry]) -> dict[str, Any]:
+        """Path → facts of files that were changed: of a few the imports alone, which is sooner than
+        asking the store.
+        """
+        if len(entries) > MAX_REREAD:
+            return self.facts(entries)
+        cached = cached_imports(self.cache, self.key, entries, self.imports)
+        return {entry.path: cached.get(entry.path) or unavailable_facts() for entry in entries}
+
+
+def _current_index(
+    reader: _FactReader, entries: Sequence[FileEntry], sources: Mapping[str, FileEntry]
+) -> tuple[ImportIndex, dict[str, Any]]:
+    """The index of these entries, and the facts that were read for it.
+
+    An ordinary check writes nothing: a few changed files are in the cache of imports already
+    (ADR-0008, ADR-0012).
+    """
+    index = load_index(reader.cache, reader.key) if reader.cache else None
+    changed = _changed_entries(index, entries) if index is not None else None
+    if index is not None and changed is not None:
+        facts = reader.changed_facts(changed) if changed else {}
+        if _update_index(index, changed, facts):
+            if reader.cache and len(changed) > MAX_REREAD:
+                save_index(reader.cache, reader.key, index)
+            return index, facts
+    facts = reader.facts(list(sources.values()))
+    settings = [
+        entry for entry in entries if is_file_module(entry.path) and entry.path not in sources
+    ]
+    stated = reader.imports(settings) if settings else {}
+    index = build_index(entries, {**facts, **stated})
+    if reader.cache:
+        save_index(reader.cache, reader.key, index)
+    return index, facts
+
+
+def _reading_problems(
+    errors: Mapping[str, str],
+) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """The files that could not be read, and those with an error all imports of which were read.
+
+    `errors`: path → `line:column: reason` of the facts.
+    """
+    unread, partly_read = list[Problem](), list[Problem]()
+    for path, error in errors.items():
+        line, column, reason = error.split(":", 2)
+        message = f"can't be parsed: {reason.strip()}."
+        problems = partly_read if error.endswith(PARTIAL_WITH_IMPORTS) else unread
+        problems.append(Problem(path, int(line), int(column), message))
+    return tuple(sorted(unread)), tuple(sorted(partly_read))
 
 
 def _readable(
@@ -1103,9 +1159,3 @@ def _refuse_unreadable(manifest: Manifest, paths: Iterable[str]) -> None:
             problems.append(Problem(manifest.path, layer.line, 1, message, hint))
     if problems:
         raise ManifestProblems(problems)
-
-
-def _unread(path: str, error: str) -> Problem:
-    """`line:column: reason` of the facts as a problem."""
-    line, column, reason = error.split(":", 2)
-    return Problem(path, int(line), int(column), f"can't be parsed: {reason.strip()}.")
