@@ -32,18 +32,21 @@ from kl_hooks.code.scanner.parser import (
     Outline,
     shortened,
 )
-from kl_hooks.code.scanner.source import RUST, Source, Span, words_by_symbol
-from kl_hooks.code.scanner.symbols import combined_digest, secret_lines
-from kl_hooks.code.scanner.trees import digests_of, guarded_facts, import_rows, line_of
-from kl_hooks.model.symbol import FILE_SIGN, last_name
+from kl_hooks.code.scanner.source import RUST, Source
+from kl_hooks.code.scanner.trees import (
+    defined_names,
+    field_words,
+    guarded_facts,
+    import_rows,
+    other_names,
+    symbol_rows,
+    texts_with_names,
+    word_rows,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_APART: Final = frozenset({"type", "interface", "function", "method", "namespace"})
-"""Symbols whose code is theirs: the words of a field are its owner's, and the hash of the trait or
-module around a symbol omits these.
-"""
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 
 
@@ -57,7 +60,12 @@ def _facts(content: bytes, module: str) -> Facts:
     root = tree.root_node
     walked = walk(root, content)
     source = Source(content, literals_of(root, "rust"), RUST)
-    symbols, places, groups = _symbol_rows(walked, source, module, _inner_doc(root))
+    symbols, places, groups = symbol_rows(
+        walked.declarations,
+        (module, _inner_doc(root)),
+        source,
+        lambda group: (group[0], _signature(group[0], source), _doc_of(group)),
+    )
     uses = _uses(walked, places)
     outline = _outline(walked)
     imports = import_rows(walked.imports, content)
@@ -67,13 +75,13 @@ def _facts(content: bytes, module: str) -> Facts:
     return {
         "error": error_in_part(root),
         "symbols": symbols,
-        "words": ["", *(_field_words(group, source) for group in groups)],
+        "words": ["", *(field_words(group, source) for group in groups)],
         "imports": imports,
         "decorators": attributes,
         "uses": uses,
         "outline": outline,
         "names": _names(imports, uses, outline),
-        "text": _texts(content, symbols, groups),
+        "text": word_rows(content, symbols, groups, RUST),
     }
 
 
@@ -91,42 +99,6 @@ def _attribute(node: Node) -> str:
 # -- symbols
 
 
-def _symbol_rows(
-    walked: Walked, source: Source, module: str, doc: str
-) -> tuple[list[list[Any]], list[int], list[list[Declaration]]]:
-    """The symbols' rows, the place of each declaration among them, and the declarations of each row
-    but the module's. What has one ID (a `cfg` each, several `impl`) is one symbol.
-    """
-    numbers_by_id: dict[str, list[int]] = {}
-    declarations = walked.declarations
-    for number in sorted(range(len(declarations)), key=lambda n: declarations[n].node.start_byte):
-        declaration = declarations[number]
-        identifier = f"{declaration.prefix}:{module}{FILE_SIGN}{declaration.name}"
-        numbers_by_id.setdefault(identifier, []).append(number)
-    digests, module_digest = _digests(walked, source)
-    lines = max(source.content.count(b"\n") + (not source.content.endswith(b"\n")), 1)
-    whole = combined_digest([module_digest])
-    rows: list[list[Any]] = [[f"namespace:{module}", 1, lines, f"module {module}", doc, whole]]
-    places = [0] * len(declarations)
-    groups: list[list[Declaration]] = []
-    for identifier, numbers in numbers_by_id.items():
-        group = [declarations[number] for number in numbers]
-        for number in numbers:
-            places[number] = len(rows)
-        rows.append(
-            [
-                identifier,
-                line_of(group[0].node),
-                group[0].node.end_point[0] + 1,
-                _signature(group[0], source),
-                next(filter(None, (_doc(declaration.before) for declaration in group)), ""),
-                combined_digest([digests[number] for number in numbers]),
-            ]
-        )
-        groups.append(group)
-    return rows, places, groups
-
-
 def _signature(declaration: Declaration, source: Source) -> str:
     start, end = declaration.node.start_byte, declaration.node.end_byte
     if declaration.body is not None:
@@ -134,6 +106,11 @@ def _signature(declaration: Declaration, source: Source) -> str:
     if declaration.prefix == "field":
         return source.first_line(start, end)
     return source.one_line(start, end).rstrip(";,").rstrip()
+
+
+def _doc_of(group: Sequence[Declaration]) -> str:
+    """The first documentation of declarations with one ID."""
+    return next(filter(None, (_doc(declaration.before) for declaration in group)), "")
 
 
 def _doc(before: Sequence[Node]) -> str:
@@ -181,23 +158,6 @@ def _first_line(comment: str) -> str:
     return ""
 
 
-# -- content hashes
-
-
-def _digests(walked: Walked, source: Source) -> tuple[list[bytes], bytes]:
-    """The hash of each declaration, and of the module."""
-    declarations = walked.declarations
-    apart = sorted(
-        {_span(declaration) for declaration in declarations if declaration.prefix in _APART}
-    )
-    spans = [(_span(declaration), declaration.has_own_kids) for declaration in declarations]
-    return digests_of(spans, apart, source)
-
-
-def _span(declaration: Declaration) -> Span:
-    return declaration.first_byte, declaration.node.end_byte
-
-
 # -- uses and outline
 
 
@@ -219,20 +179,13 @@ def _uses(walked: Walked, places: Sequence[int]) -> dict[str, list[int]]:
 
 
 def _outline(walked: Walked) -> Outline:
-    defs: dict[str, str] = {}
-    for declaration in walked.declarations:
-        # of a type and a value of one name, which importers get together, the type has the members
-        known = defs.get(declaration.name)
-        if known is None or known in ("field", "function"):
-            defs[declaration.name] = declaration.prefix
-    names = {}
-    for name, bound in walked.names.items():
-        expression = bound if isinstance(bound, str) else expression_of(*bound)
-        if expression[:1] in (DEFINED, IMPORTED) and expression != f"{DEFINED}{name}":
-            names[name] = expression
+    names = (
+        (name, bound if isinstance(bound, str) else expression_of(*bound))
+        for name, bound in walked.names.items()
+    )
     outline: Outline = {
-        "defs": defs,
-        "names": names,
+        "defs": defined_names(walked.declarations),
+        "names": other_names(names),
         "bases": {
             name: [_name_expression(scope, chain) for scope, chain in chains]
             for name, chains in walked.bases.items()
@@ -281,43 +234,10 @@ def _name_expression(scope: Scope, chain: Chain | None) -> str:
 # -- words
 
 
-def _field_words(group: Sequence[Declaration], source: Source) -> str:
-    """The identifiers in the code of a field; empty for what has words of its own."""
-    if group[0].prefix in _APART:
-        return ""
-    codes = (source.code(*_span(declaration)) for declaration in group)
-    return " ".join(sorted({word for code in codes for word in _NAME.findall(code)}))
-
-
-def _texts(
-    content: bytes, symbols: Sequence[Sequence[Any]], groups: Sequence[Sequence[Declaration]]
-) -> list[list[Any]]:
-    """The words of the source by symbol; see `scanner.symbols.source_words`."""
-    regions = [(0, len(content) + 1, 0, 0)]
-    owners = {0: ("", "")}
-    for place, group in enumerate(groups, 1):
-        for declaration in group:
-            if declaration.prefix not in _APART:
-                continue
-            node, body = declaration.node, declaration.body
-            start = min([node.start_byte, *(part.start_byte for part in declaration.before)])
-            code = body.start_byte if body is not None else node.end_byte
-            regions.append((start, node.end_byte, code, place))
-            outer = declaration.name.rpartition(".")[0]
-            owner = outer.rpartition(".")[2] if declaration.prefix == "method" else ""
-            owners[place] = (last_name(symbols[place][0]), owner)
-    regions.sort(key=lambda region: (region[0], -region[1]))
-    words = words_by_symbol(content, regions, secret_lines(content, ""), RUST)
-    return [[place, *owners[place], words[place]] for place in sorted(words)]
-
-
 def _names(imports: Sequence[Sequence[Any]], uses: Mapping[str, Any], outline: Outline) -> str:
     """Every identifier in a file's imports and expressions, once, and the types it extends."""
-    texts = [text for row in imports for text in row[:2]]
-    texts += [*uses, *outline["names"].values(), *outline["types"].values(), *outline["stars"]]
-    texts += [text for texts_of in outline.get("globs", {}).values() for text in texts_of]
-    texts += [base for bases in outline["bases"].values() for base in bases]
+    text = decoded("\n".join(texts_with_names(imports, uses, outline)))
     extended = {
         extension_word(last_part(expression)) for expression in outline.get("extended", {}).values()
     }
-    return " ".join(sorted({*_NAME.findall(decoded("\n".join(texts))), *extended}))
+    return " ".join(sorted({*_NAME.findall(text), *extended}))

@@ -20,7 +20,7 @@ from kl_hooks.code.scanner.expressions import (
     UNKNOWN,
     UNRESOLVED,
     imported,
-    is_anonymous,
+    used_expressions,
     with_attributes,
 )
 
@@ -263,9 +263,4 @@ def uses_of_chain(scope: Scope, chain: Chain, is_call: bool) -> list[str]:
         binding = scope.lookup(chain.root, False)
         if binding is not None and binding.chain is not None and binding.chain.kind != "use":
             return []  # the name of a local value: what it was made of was used where it was made
-    expression = expression_of(scope, chain)
-    if not expression:
-        return [UNRESOLVED + name for name in chain.attributes]
-    if is_anonymous(expression):
-        return []  # the instance itself, not one of its names
-    return [expression]
+    return used_expressions(expression_of(scope, chain), chain.attributes)

@@ -23,6 +23,7 @@ from kl_hooks.code.rust.paths import (
 from kl_hooks.code.rust.scopes import MACRO, UNKNOWN_BINDING, Binding, Chain, Scope
 from kl_hooks.code.scanner.expressions import DEFINED, imported
 from kl_hooks.code.scanner.grammars import parse_part
+from kl_hooks.code.scanner.source import Span
 from kl_hooks.code.scanner.trees import line_of
 
 if TYPE_CHECKING:
@@ -68,12 +69,20 @@ class Declaration:
     """Whether its hash omits the functions and types inside, which have hashes of their own."""
 
     @property
-    def first_byte(self) -> int:
-        """Where its attributes begin."""
-        return next(
-            (node.start_byte for node in self.before if node.type == "attribute_item"),
-            self.node.start_byte,
-        )
+    def start(self) -> Node:
+        """Where its line begins."""
+        return self.node
+
+    @property
+    def code_span(self) -> Span:
+        """From its attributes on."""
+        attributes = (node.start_byte for node in self.before if node.type == "attribute_item")
+        return next(attributes, self.node.start_byte), self.node.end_byte
+
+    @property
+    def text_start(self) -> int:
+        """Where its attributes and comments begin."""
+        return min([self.node.start_byte, *(node.start_byte for node in self.before)])
 
 
 class Use(NamedTuple):
@@ -672,12 +681,12 @@ def _block(walker: Walker, node: Node, place: _Place) -> None:
     """
     if place.scope.is_module or not place.scope.prefix.endswith(".<locals>."):
         place = place._replace(scope=place.scope.inner(f"{place.scope.prefix}<locals>."))
-    here = place._replace(scope=place.scope.inner(), owner_type="")
+    next_place = place._replace(scope=place.scope.inner(), owner_type="")
     for statement in walker.items(node):
         if statement.type == "let_declaration":
-            here = _let(walker, statement, here)
+            next_place = _let(walker, statement, next_place)
         else:
-            walker.push(statement, here)
+            walker.push(statement, next_place)
 
 
 def _let(walker: Walker, node: Node, place: _Place) -> _Place:
@@ -1012,7 +1021,7 @@ def _from_module(specifier: str, module: Scope) -> str:
     with a name that a `use` binds, as that has it.
     """
     for _ in range(_LONGEST_USE):
-        root, separator, rest = specifier.partition("::")
+        root, separator, names_after = specifier.partition("::")
         binding = module.types.get(root)
         if binding is None or root in ("", MOD):
             return specifier
@@ -1022,5 +1031,5 @@ def _from_module(specifier: str, module: Scope) -> str:
         if chain.kind == "use" and chain.root == root:
             return specifier
         names = [*chain.root.split("."), *chain.attributes]
-        specifier = "::".join(names) + separator + rest
+        specifier = "::".join(names) + separator + names_after
     return specifier

@@ -17,6 +17,7 @@ how they are spelled.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -113,3 +114,14 @@ def is_anonymous(expression: str) -> bool:
         expression[:1] in (RESULT, INSTANCE, SUPER)
         and "|" not in expression[expression.rfind(">") + 1 :]
     )
+
+
+def used_expressions(expression: str, attributes: Sequence[str]) -> list[str]:
+    """The expressions that a use is counted under. `attributes`: the names after its root, all that
+    is known where the root is unknown.
+    """
+    if not expression:
+        return [UNRESOLVED + name for name in attributes]
+    if is_anonymous(expression):
+        return []  # the instance itself, not one of its names
+    return [expression]

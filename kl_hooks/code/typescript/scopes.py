@@ -17,7 +17,7 @@ from kl_hooks.code.scanner.expressions import (
     UNKNOWN,
     UNRESOLVED,
     imported,
-    is_anonymous,
+    used_expressions,
     with_attributes,
 )
 
@@ -127,9 +127,4 @@ def uses_of_chain(scope: Scope, chain: Chain, is_call: bool) -> list[str]:
         answer = scope.lookup(chain.root, False)
         if answer is not None and answer[0].chain is not None:
             return []  # the name of a local value: what it was made of was used where it was made
-    expression = expression_of(scope, chain)
-    if not expression:
-        return [UNRESOLVED + name for name in chain.attributes]
-    if is_anonymous(expression):
-        return []  # the instance itself, not one of its names
-    return [expression]
+    return used_expressions(expression_of(scope, chain), chain.attributes)

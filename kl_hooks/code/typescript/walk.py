@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.code.module_systems import WHOLE, encoded
 from kl_hooks.code.scanner.expressions import DEFINED, INSTANCE, UNKNOWN, imported
+from kl_hooks.code.scanner.source import Span
 from kl_hooks.code.scanner.trees import line_of
 from kl_hooks.code.typescript.scopes import UNKNOWN_BINDING, Binding, Chain, Scope
 
@@ -53,6 +54,16 @@ class Declaration:
     has_own_kids: bool = False
     """Whether its hash omits the functions and classes inside, which have hashes of their own."""
     is_overload: bool = False
+
+    @property
+    def code_span(self) -> Span:
+        """All of it."""
+        return self.node.start_byte, self.node.end_byte
+
+    @property
+    def text_start(self) -> int:
+        """Where it begins."""
+        return self.node.start_byte
 
 
 class Use(NamedTuple):
