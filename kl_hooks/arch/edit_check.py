@@ -54,10 +54,11 @@ def may_import(path: str) -> bool:
     return is_source(path)
 
 
-_BARE_NAME: Final = re.compile(r"\s*[\w.]+(\s+as\s+\w+)?\s*,?\s*(#.*)?")
+_NAMES: Final = re.compile(r"[\s,(]*[\w*][\s\w.,*]*([);#].*)?")
+"""A line of Python that may name what an import over several lines imports."""
 _MARKS: Final = ("import", '"""', "'''", "\\")
 """Without one of these a line of Python begins no import, and turns no text into code."""
-_NAMES: Final = re.compile(r"[\s\w$,{}*]*\w[\s\w$,{}*]*(//.*)?")
+_NAMES_ELSEWHERE: Final = re.compile(r"[\s,{}]*[\w$*][\s\w$,{}*#]*((//|;).*)?")
 _MARKS_ELSEWHERE: Final = (
     *("import", "export", "from", "require", "use", "mod", "crate", "::"),
     *('"', "'", "`", "/*", "*/"),
@@ -78,7 +79,7 @@ def _has_the_same_imports(edit: Edit) -> bool:
     end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
     old, new = old[end:], new[end:]
     is_python = edit.path.endswith(".py")
-    marks, names = (_MARKS, _BARE_NAME) if is_python else (_MARKS_ELSEWHERE, _NAMES)
+    marks, names = (_MARKS, _NAMES) if is_python else (_MARKS_ELSEWHERE, _NAMES_ELSEWHERE)
     risky = any(mark in line for line in (*old, *new) for mark in marks)
     return not risky and not any(names.fullmatch(line) for line in new)
 

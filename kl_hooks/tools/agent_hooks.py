@@ -619,7 +619,10 @@ def _applied(change: _Change, before: str) -> str | None:
     if isinstance(change, str):
         return change
     text = before
-    for old, new, everywhere in change:
+    for replacement in change:
+        # the content before was read as text, where every line ends with a newline alone
+        old, new = (part.replace("\r\n", "\n") for part in replacement[:2])
+        everywhere = replacement[2]
         if not old:
             text = new if not text else f"{text}\n{new}"
         elif old in text:

@@ -13,6 +13,10 @@ LINES = [
     "from b import (",
     "    c,",
     "    d as e",
+    "    q, r,",
+    "    , s)",
+    "    (t)",
+    "from u import \\",
     ")",
     "x = (",
     "y",
@@ -33,6 +37,8 @@ sources = st.lists(st.sampled_from(LINES), max_size=8).map("\n".join)
 
 @given(sources, sources)
 @example("from b import (\n    c,\n)", "from b import (\n    c,\n    d as e\n)")
+@example("from b import (\n    c)", "from b import (\n    d)")
+@example("from b import (\n    c, d,\n)", "from b import (\n    c, d, e,\n)")
 @example("'''\nimport a\n'''", "\nimport a\n'''\n'''")
 def test_what_the_changed_lines_exclude_the_parser_does_not_find(before: str, after: str) -> None:
     edit = Edit("a.py", before, after)
@@ -83,6 +89,8 @@ ELSEWHERE = {
         "use crate::{",
         "    core,",
         "    web::page as shown",
+        "    r#api,",
+        "    shop};",
         "};",
         "mod inner {",
         "}",
@@ -104,6 +112,8 @@ edits = st.sampled_from(sorted(ELSEWHERE)).flatmap(
 
 
 @given(edits)
+@example(("a.rs", "use crate::{\n    a,\n    b};", "use crate::{\n    a,\n    web};"))
+@example(("a.rs", "use crate::{\n    a,\n};", "use crate::{\n    a,\n    r#web,\n};"))
 def test_what_the_changed_lines_exclude_the_scanner_does_not_find(
     case: tuple[str, str, str],
 ) -> None:
@@ -126,3 +136,9 @@ def test_imports_of_other_languages_are_found() -> None:
     called = rust.replace("    1", "    crate::web::page()")
     assert added_imports(Edit("src/core.rs", rust, called)) == [4]
     assert added_imports(Edit("notes.md", "", "import x")) == []
+
+
+def test_a_long_line_of_names_takes_no_longer_than_its_length() -> None:
+    line = "a " * 200_000
+    for path in ("a.py", "a.ts"):
+        assert added_imports(Edit(path, "", f"{line}= 1")) == []

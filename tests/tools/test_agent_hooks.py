@@ -265,6 +265,13 @@ def test_an_edit_whose_import_crosses_a_layer_is_refused(shop: Checkout) -> None
     assert shop.kl("finding", "list", "--format", "json").stdout.count("FND-") == 0
 
 
+def test_an_edit_of_a_file_whose_lines_end_in_two_characters_is_refused(shop: Checkout) -> None:
+    (shop.root / ORDER).write_bytes(b"def total() -> int:\r\n    return 1\r\n")
+    for end in ("\r\n", "\n"):
+        old = f"def total() -> int:{end}    return 1{end}"
+        assert edit(shop, old, CROSSING.replace("\n", end)) is not None
+
+
 def test_an_edit_of_typescript_or_rust_that_crosses_a_layer_is_refused(
     tmp_path: Path, home: Path
 ) -> None:
