@@ -108,11 +108,11 @@ def ctags_symbols(folder: Path) -> dict[Symbol, str]:
     owners = {}
     for text in done.stdout.decode("utf-8", "replace").splitlines():
         name, path, _, kind, *fields = text.split("\t")
-        known = dict(field.partition(":")[::2] for field in fields)
-        scope_kind, _, scope = known.get("scope", "").partition(":")
+        extension_fields = dict(field.partition(":")[::2] for field in fields)
+        scope_kind, _, scope = extension_fields.get("scope", "").partition(":")
         if kind not in KINDS or (scope and scope_kind not in SCOPES):
             continue
-        symbol = Symbol(path.removeprefix("./"), int(known["line"]), KINDS[kind], name)
+        symbol = Symbol(path.removeprefix("./"), int(extension_fields["line"]), KINDS[kind], name)
         if kind == "module" and _FILE_MODULE.search(_line(folder, symbol)):
             continue
         # the module is no owner: ctags states it where it does not know the `impl`, too

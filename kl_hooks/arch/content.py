@@ -66,8 +66,8 @@ class Content:
     source: str
     """`worktree`, `staged`, or a revision."""
     entries: tuple[FileEntry, ...]
-    """Source files, whether their scanner is installed or not, and what decides about their imports:
-    configuration, and the files that mark a project.
+    """Source files, whether their scanner is installed or not, and what decides about their
+    imports: configuration, and the files that mark a project.
     """
     manifest: bytes | None
     baseline: bytes | None = None

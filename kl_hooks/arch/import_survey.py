@@ -760,8 +760,8 @@ class Survey:
         for alias, imports in places.items():
             verb = "leads" if len(imports) == 1 else "lead"
             message = (
-                f'{counted(len(imports), "import")} by "{alias}", this the first, {verb} nowhere: no'
-                " configuration explains it."
+                f'{counted(len(imports), "import")} by "{alias}", this the first, {verb} nowhere:'
+                " no configuration explains it."
             )
             hint = "Add it to `paths` of the tsconfig.json above."
             problems.append(Problem(*imports[0], 1, message, hint))

@@ -375,8 +375,11 @@ def manifest_warnings(
     """
     problems = []
     if manifest.language and not names_of_language(manifest.language):
-        message = f'language "{manifest.language}" is not supported: files of all languages that kl reads are checked.'
-        hint = "Remove it, or write Python or TypeScript."
+        message = (
+            f'language "{manifest.language}" is not supported: files of all languages that kl reads'
+            " are checked."
+        )
+        hint = "Remove it, or write Python, TypeScript or Rust."
         problems.append(Problem(manifest.path, manifest.language_line, 1, message, hint))
     problems += cycle_warnings(manifest)
     crossing = [edge for edge in edges(manifest, links, modules) if not edge.allowed]

@@ -110,7 +110,7 @@ class CheckedWorktree(NamedTuple):
             path.rstrip("/") and not path.endswith(".py") and (top / path).is_file()
             for path in paths
         ):
-            hint = "Files that kl reads are called *.py, *.ts, *.js and the like."
+            hint = "Files that kl reads are called *.py, *.ts, *.js, *.rs and the like."
             if any(is_source(path) for path in paths):
                 hint = f"No scanner reads it. Install it: {EXTRA}"
             raise UsageProblem(

@@ -384,8 +384,10 @@ exceptions: []                 # - {from: a.b, to: c.d, until: 2030-01-31, decis
 """
 
 
-_PYTHON_ALONE = """
-language: python  # files of other languages in these layers are not checked; without this line they are"""
+_PYTHON_ALONE = (
+    "\nlanguage: python  # files of other languages in these layers are not checked; without this"
+    " line they are"
+)
 _AGAINST = """\
 # {imports} of today {contradict} this order: {accepted} in .kl/baseline.json, and only new ones block.
 # kl init --exact proposes layers without exceptions instead: parts that import each other become one.
@@ -546,7 +548,7 @@ def _test_trees(modules: Mapping[str, str]) -> tuple[str, ...]:
     for path in modules:
         folders, name = path.split("/")[:-1], path.rpartition("/")[2]
         # the folders above it need not hold tests
-        first = next((at for at, name in enumerate(folders) if name in _TEST_FOLDERS), 0)
+        first = next((depth for depth, folder in enumerate(folders) if folder in _TEST_FOLDERS), 0)
         for depth in range(first, len(folders)):
             folder_counts = counts["/".join(folders[: depth + 1]) + "/"]
             folder_counts[0] += name != "__init__.py"
@@ -588,7 +590,7 @@ def module_groups(
             paths = tuple(members) if path in taken or not path.endswith("/") else (path,)
             taken.update(paths)
             root = bool(_ROOT_FILE.search(path)) and len(parts) > 1
-            # a dotted name begins with the package, a path with folders such as `packages/cart/src/`
+            # a dotted name begins with the package, a path with folders: `packages/cart/src/`
             is_top = path == f"{shared_folder(files)}__init__.py" or (
                 whole and modules[files[0]] == files[0]
             )

@@ -492,7 +492,7 @@ class Resolver:
             return typed_value
         return self._attribute(typed_value, name, deep + 1)
 
-    def _found(self, target: ImportTarget | None, deep: int) -> Value | None:
+    def _module_of_target(self, target: ImportTarget | None, deep: int) -> Value | None:
         if target is None:
             return EXTERNAL
         module = self._known.module_of(target.path)
@@ -503,7 +503,7 @@ class Resolver:
     def _imported_file(self, system: ModuleSystem, ref: Ref, path: str, deep: int) -> Value | None:
         """What is imported in a language that names modules by their paths."""
         root, names = system.split(decoded(ref.module))
-        source = self._found(system.find(root, path, self), deep)
+        source = self._module_of_target(system.find(root, path, self), deep)
         if source is not None and ref.path == WHOLE and not names:
             if source is EXTERNAL:
                 return EXTERNAL
@@ -533,7 +533,7 @@ class Resolver:
         if value is None or value is EXTERNAL or is_path:
             otherwise = system.otherwise(root, names[0])
             if otherwise:
-                return self._found(system.find(otherwise, path, self), deep)
+                return self._module_of_target(system.find(otherwise, path, self), deep)
         return value
 
     def _exported(self, module: str, name: str, deep: int) -> Value | None:
@@ -568,13 +568,13 @@ class Resolver:
         edges: dict[_Part, list[_Part]] = {}
         waiting = [part]
         while waiting:
-            other = waiting.pop()
-            if other not in edges and (other, name) not in self._exporters:
-                edges[other] = self._handing_on(other, name)
-                waiting += edges[other]
+            source = waiting.pop()
+            if source not in edges and (source, name) not in self._exporters:
+                edges[source] = self._handing_on(source, name)
+                waiting += edges[source]
         unknown = {
-            other: [source for source in sources if source in edges]
-            for other, sources in edges.items()
+            exporting_part: [source for source in sources if source in edges]
+            for exporting_part, sources in edges.items()
         }
         for members in components([*unknown], unknown):
             answer = self._common_exporter(frozenset(members), name, edges)
@@ -616,11 +616,13 @@ class Resolver:
             sources = [source for part in parts for source in edges[part] if source not in members]
             answers = [self._exporters[source, name] for source in sources]
             consulted.update(stars, answers)
-            known = (answer.value.part for answer in answers if answer.value.part != _NONE)
+            exporting_parts = (
+                answer.value.part for answer in answers if answer.value.part != _NONE
+            )
             is_outside = any(answer.value.is_outside for answer in answers) or any(
                 source.is_outside for star in stars for source in star.value
             )
-            exporter = _Exporter(next(known, _NONE), is_outside)
+            exporter = _Exporter(next(exporting_parts, _NONE), is_outside)
         answer = _Answer(exporter)
         answer.consulted, answer.done = consulted, True
         return answer
@@ -779,14 +781,14 @@ class Resolver:
         last = name.rpartition(".")[2]
         self._consulted.append((_EXTENDED, last))
         extensions = []
-        for other in self._extending(last):
-            outline = self._outline(other)
+        for extending_module in self._extending(last):
+            outline = self._outline(extending_module)
             for owner, expression in ((outline or {}).get("extended") or {}).items():
-                if last_part(expression) != last or (other, owner) == (module, name):
+                if last_part(expression) != last or (extending_module, owner) == (module, name):
                     continue
-                value = self._value(decode(expression), other, 1)
+                value = self._value(decode(expression), extending_module, 1)
                 if value is not None and (value.module, value.name) == (module, name):
-                    extensions.append((other, owner))
+                    extensions.append((extending_module, owner))
         return extensions
 
 

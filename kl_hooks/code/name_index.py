@@ -28,9 +28,10 @@ def files_mentioning(db: Rows, names: Collection[str]) -> dict[str, str]:
         if len(wanted) * _SHARE <= _count(db):
             return {
                 path: words
-                for some in chunks(sorted(wanted))
+                for numbers in chunks(sorted(wanted))
                 for path, words in db.rows(
-                    f"SELECT path, names FROM said WHERE number IN ({placeholders(some)})", some
+                    f"SELECT path, names FROM said WHERE number IN ({placeholders(numbers)})",
+                    numbers,
                 )
             }
     return all_files(db)
@@ -40,9 +41,9 @@ def files_with(db: Rows, word: str) -> list[str]:
     """The paths of the files that mention a word that few files do."""
     return sorted(
         path
-        for some in chunks(sorted(_file_numbers(db, (word,))))
+        for numbers in chunks(sorted(_file_numbers(db, (word,))))
         for path, words in db.rows(
-            f"SELECT path, names FROM said WHERE number IN ({placeholders(some)})", some
+            f"SELECT path, names FROM said WHERE number IN ({placeholders(numbers)})", numbers
         )
         if word in words.split()
     )
@@ -75,9 +76,9 @@ def replace_files(db: Rows, removed: Iterable[str], changed: Mapping[str, str]) 
         return
     before = {
         path: (number, words)
-        for some in chunks(old)
+        for numbers in chunks(old)
         for path, number, words in db.rows(
-            f"SELECT path, number, names FROM said WHERE path IN ({placeholders(some)})", some
+            f"SELECT path, number, names FROM said WHERE path IN ({placeholders(numbers)})", numbers
         )
     }
     # a file keeps its number, so that only the buckets of names added to it or removed from it are
@@ -160,9 +161,9 @@ def _files(db: Rows, classes: Collection[int]) -> dict[int, set[int]]:
     """Class → its files."""
     return {
         one: set(map(int, files.split()))
-        for some in chunks(sorted(classes))
+        for numbers in chunks(sorted(classes))
         for one, files in db.rows(
-            f"SELECT bucket, files FROM said_by WHERE bucket IN ({placeholders(some)})", some
+            f"SELECT bucket, files FROM said_by WHERE bucket IN ({placeholders(numbers)})", numbers
         )
     }
 

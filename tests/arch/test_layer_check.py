@@ -378,8 +378,9 @@ def test_a_language_that_is_not_read_is_a_warning() -> None:
     used = [link("shop.domain.order", "shop.ports")]
     for language in ("python", "Py", "Rust", "rs"):
         assert manifest_warnings(manifest(f"language: {language}\n"), used, MODULES) == []
-    (found,) = manifest_warnings(manifest("language: Go\n"), used, MODULES)
-    assert (found.path, found.line, found.column) == (MANIFEST, 12, 1)
+    (warning,) = manifest_warnings(manifest("language: Go\n"), used, MODULES)
+    assert (warning.path, warning.line, warning.column) == (MANIFEST, 12, 1)
+    assert "Rust" in warning.hint
 
 
 def test_two_layers_that_may_depend_on_each_other_are_a_warning() -> None:

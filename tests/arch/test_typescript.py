@@ -70,7 +70,9 @@ def run(folder: Path, *arguments: str) -> tuple[int, str]:
 
 @pytest.fixture
 def without_the_extra(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As where tree-sitter is not installed: None in `sys.modules` is a package that is not found."""
+    """As where tree-sitter is not installed: None in `sys.modules` is a package that is not
+    found.
+    """
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
     languages._are_installed.cache_clear()
     yield
@@ -129,7 +131,8 @@ def test_types_are_forbidden_too_where_the_rules_enforce_them(tmp_path: Path) ->
 def test_a_package_of_the_workspace_is_its_layer(tmp_path: Path) -> None:
     files = {
         MANIFEST: (
-            "version: 1\nlayers:\n  - {name: core, paths: [packages/@acme/core/], may_depend_on: []}\n"
+            "version: 1\nlayers:\n"
+            "  - {name: core, paths: [packages/@acme/core/], may_depend_on: []}\n"
             "  - {name: ui, paths: [packages/@acme/ui/], may_depend_on: below}\n"
         ),
         "packages/@acme/core/package.json": '{"name": "@acme/core"}',

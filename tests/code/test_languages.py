@@ -61,7 +61,8 @@ def test_no_parser_is_imported_before_one_of_its_files_is_read() -> None:
     source = (
         "import sys; from kl_hooks.code.languages import own_scanners; s = own_scanners();"
         " s[0].scan(b'x = 1', 'a.py', '_');"
-        " print(sorted(m for m in sys.modules if 'tree_sitter' in m or 'typescript' in m or 'rust' in m));"
+        " print(sorted(m for m in sys.modules"
+        " if 'tree_sitter' in m or 'typescript' in m or 'rust' in m));"
         " s[1].scan(b'let x = 1', 'a.ts', '_'); print('tree_sitter_typescript' in sys.modules)"
     )
     done = subprocess.run(

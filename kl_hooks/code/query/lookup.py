@@ -303,7 +303,7 @@ class Ambiguous(UsageProblem):
 
     def __init__(self, asked: str, candidates: Sequence[Symbol]) -> None:
         self.candidates = tuple(candidates)
-        lines = [f"{one.id}  {one.path}:{one.line}" for one in candidates[:_SHOWN]]
+        lines = [f"{symbol.id}  {symbol.path}:{symbol.line}" for symbol in candidates[:_SHOWN]]
         shown = [f"\n  {visible_line_ends(line)}" for line in lines]
         further = f"\n  … and {len(candidates) - _SHOWN} more" if len(candidates) > _SHOWN else ""
         reason = f"ambiguous ({len(candidates)} matches). Use one of:{''.join(shown)}{further}"

@@ -70,7 +70,9 @@ class CargoModules:
             place = importer
         else:  # a crate is the same for all files of a folder
             place = posixpath.dirname(importer)
-        return view.once(("cargo", specifier, place), lambda: _found(specifier, importer, view))
+        return view.once(
+            ("cargo", specifier, place), lambda: _root_module(specifier, importer, view)
+        )
 
     def imported_file(self, specifier: str, name: str, importer: str, view: FileView) -> str | None:
         """The file of the last module on the way, through `mod name;` alone: what a module hands
@@ -105,7 +107,8 @@ class CargoModules:
 CARGO: Final = CargoModules()
 
 
-def _found(specifier: str, importer: str, view: FileView) -> ImportTarget | None:
+def _root_module(specifier: str, importer: str, view: FileView) -> ImportTarget | None:
+    """The module that `crate`, `super`, `mod::name` or the name of a crate means in a file."""
     if specifier == CRATE:
         return ImportTarget(_crate_root(importer, view))
     if specifier == SUPER or specifier.startswith(f"{SUPER}::"):
@@ -284,9 +287,9 @@ def _library(name: str, importer: str, view: FileView) -> str:
         package, path, base = _dependency(name, dependencies, manifest, view)
         if path:
             return _library_root(_join(_join(base, path), _MANIFEST), view)
-    for other in _renamed(dependencies, manifest, view):
-        if view.settings(other).get("crate") == name:
-            return _library_root(other, view)
+    for dependency in _renamed(dependencies, manifest, view):
+        if view.settings(dependency).get("crate") == name:
+            return _library_root(dependency, view)
     manifests = [path for path in view.packages(PACKAGE + package) if path.endswith(_MANIFEST)]
     return next(filter(None, (_library_root(path, view) for path in sorted(manifests))), "")
 

@@ -145,7 +145,9 @@ class Walker:
         self.before: dict[int, list[Node]] = {}
         """Node → attributes and comments right before it."""
         self.paths: dict[tuple[str, str, tuple[str, ...]], tuple[Scope, Node]] = {}
-        """(inline module, root, names but the last) of paths that are written where they are used."""
+        """(inline module, root, names but the last) of paths that are written where they are
+        used.
+        """
         self._stack: list[tuple[Node, _Place]] = []
         self.push_items(root, _Place(self.walked.module))
 

@@ -9,8 +9,8 @@ A `tsconfig.json` counts with those that it refers to. Each states its settings 
 of a configuration that it extends: one at a path, or one of a package of the repository
 (`@acme/settings/tsconfig.base.json`). What is extended from outside of the repository is not read.
 
-What a package builds (`dist/`) is in no repository: the source that it is built from is meant, where
-there is one under `src/`.
+What a package builds (`dist/`) is in no repository: the source that it is built from is meant,
+where there is one under `src/`.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class _Match(NamedTuple):
     """A pattern that fits a text."""
 
     pattern: str
-    rest: str
+    star_text: str
     """What is in place of the star; empty for a pattern without one."""
 
 
@@ -162,8 +162,8 @@ class _Patterns:
                 fitting.append((number, text[len(before) : length - end_length]))
         if not fitting:
             return None
-        number, rest = min(fitting)
-        return _Match(self._patterns[number], rest)
+        number, star_text = min(fitting)
+        return _Match(self._patterns[number], star_text)
 
 
 class _Options(NamedTuple):
@@ -191,7 +191,7 @@ def _mapped_paths(specifier: str, folder: str, view: FileView) -> Iterator[str]:
         return
     for options in view.once(("options", configuration), lambda: _all_options(configuration, view)):
         if options.stated_in:
-            yield from _given_paths(specifier, options.stated_in, view)
+            yield from _paths_by_alias(specifier, options.stated_in, view)
         if options.base is not None:
             yield _join(options.base, specifier)
 
@@ -273,12 +273,12 @@ def _parent(name: str, configuration: str, view: FileView) -> str:
     return next((candidate for candidate in candidates if view.is_file(candidate)), "")
 
 
-def _given_paths(specifier: str, configuration: str, view: FileView) -> Iterator[str]:
+def _paths_by_alias(specifier: str, configuration: str, view: FileView) -> Iterator[str]:
     paths = view.once(("paths", configuration), lambda: _paths(configuration, view))
     match = paths.patterns.best(specifier)
     if match is not None:
         for target in paths.targets[match.pattern]:
-            yield _join(paths.folder, target.replace("*", match.rest, 1))
+            yield _join(paths.folder, target.replace("*", match.star_text, 1))
 
 
 def _paths(configuration: str, view: FileView) -> _Paths:
@@ -388,7 +388,7 @@ def _exported(name: str, key: str, package: str, view: FileView) -> str:
         return ""
     folder = posixpath.dirname(package)
     for target in _targets(table.targets[match.pattern]):
-        source = _built_source(folder, target.replace("*", match.rest), view)
+        source = _built_source(folder, target.replace("*", match.star_text), view)
         if source:
             return source
     return ""
@@ -433,10 +433,10 @@ def _built_source(folder: str, target: str, view: FileView) -> str:
         start += 1
     if not start:
         return ""
-    rest = "/".join(inner[start:]).removesuffix(".d.ts")
+    source_path = "/".join(inner[start:]).removesuffix(".d.ts")
     for ending in (".d.mts", ".d.cts"):
-        rest = rest.removesuffix(ending)
-    return _source_at(_join(folder, f"src/{rest}"), view, is_folder_read=False)
+        source_path = source_path.removesuffix(ending)
+    return _source_at(_join(folder, f"src/{source_path}"), view, is_folder_read=False)
 
 
 def _number_of_shared(path: str, folder: str) -> int:

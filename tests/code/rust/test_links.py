@@ -245,7 +245,9 @@ PATHS: dict[str, tuple[dict[str, str], str, str]] = {
     "a path through a module that is imported": (
         {
             "src/lib.rs": "mod a; use a::b::{self as c, D}; fn g() { D::it() }",
-            "src/a.rs": "pub mod b { pub mod c { pub fn it() {} } pub struct D; impl D { fn it() {} } }",
+            "src/a.rs": (
+                "pub mod b { pub mod c { pub fn it() {} } pub struct D; impl D { fn it() {} } }"
+            ),
         },
         "src/lib.rs: c::c::it",
         "src/a.rs#b.c",
@@ -256,7 +258,9 @@ PATHS: dict[str, tuple[dict[str, str], str, str]] = {
             "y/Cargo.toml": '[package]\nname = "y"\n',
             "y/src/lib.rs": "pub mod a; pub use a::Made;",
             "y/src/a.rs": "pub struct Made; impl Made { pub fn it() {} }",
-            "src/lib.rs": "mod tests { use y::Made; use super::*; fn f() { Made::it() } }\nuse y::Made as M;",
+            "src/lib.rs": (
+                "mod tests { use y::Made; use super::*; fn f() { Made::it() } }\nuse y::Made as M;"
+            ),
         },
         "src/lib.rs: M::it",
         "y/src/a.rs#Made",

@@ -34,7 +34,8 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
         [],
     ),
     "enums, unions and other names": (
-        "pub enum Color {\n    /// Hot.\n    Red = 1,\n    Green(u8),\n    Blue { deep: bool },\n}\n"
+        "pub enum Color {\n    /// Hot.\n    Red = 1,\n    Green(u8),\n"
+        "    Blue { deep: bool },\n}\n"
         "union Bits { a: u8 }\ntype Colors<T> = Vec<T>;\n",
         [
             "type:Color 1-6 pub enum Color",
@@ -68,7 +69,8 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
         "pub async unsafe fn go<T>(a: u8, (b, c): (u8, u8)) -> Result<T, E>\nwhere T: Shop {\n"
         "    fn inner() {}\n    struct Local { x: u8 }\n    const HERE: u8 = 1;\n}\n"
         "static mut COUNT: u32 = 0;\nconst _: () = ();\n"
-        '#[macro_export]\nmacro_rules! sum { ($x:expr) => { $x }; }\nextern "C" { fn abs(a: i32) -> i32; }\n',
+        "#[macro_export]\nmacro_rules! sum { ($x:expr) => { $x }; }\n"
+        'extern "C" { fn abs(a: i32) -> i32; }\n',
         [
             "function:go 1-6 pub async unsafe fn go<T>(a: u8, (b, c): (u8, u8)) -> Result<T, E>"
             " where T: Shop",
@@ -82,7 +84,8 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
         [],
     ),
     "modules": (
-        "mod cart;\npub mod shop {\n    pub mod line;\n    fn f() {}\n    mod deep { struct S; }\n}\n",
+        "mod cart;\npub mod shop {\n    pub mod line;\n    fn f() {}\n"
+        "    mod deep { struct S; }\n}\n",
         [
             "namespace:shop 2-6 pub mod shop",
             "function:shop.f 4-4 fn f()",
@@ -97,7 +100,8 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
         [],
     ),
     "use": (
-        "use std::fmt;\nuse crate::{cart::{self, Cart as Basket}, shop::*};\nuse super::super::x::Y;\n"
+        "use std::fmt;\nuse crate::{cart::{self, Cart as Basket}, shop::*};\n"
+        "use super::super::x::Y;\n"
         "pub use ::serde;\nextern crate log as logging;\nuse helper as h;\n"
         "mod inner { use super::Z; use self::a::B; fn f() { use super::C; } }\n",
         ["namespace:inner 7-7 mod inner", "function:inner.f 7-7 fn f()"],
