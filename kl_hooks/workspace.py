@@ -183,6 +183,13 @@ class Workspace:
         """True where the repository has a `.kl/` folder."""
         return (self.root / ".kl").is_dir()
 
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or folder of this path from the root. A text that no file can be
+        named by, such as one of 300 characters, is none, and no error.
+        """
+        # Path.exists raises for a name that is too long
+        return os.path.exists(self.root / path)  # noqa: PTH110
+
 
 def find_kl_root(start: Path) -> Path | None:
     """The nearest folder at or above `start` that holds a `.kl/` folder; None where there is

@@ -275,7 +275,7 @@ def _within_scope(
 ) -> dict[str, tuple[Candidate, ...]]:
     """The lists without code outside these folders. UsageProblem for a path that is not there."""
     for scope_path in scope:
-        if not (ws.root / scope_path).exists():
+        if not ws.exists(scope_path):
             raise UsageProblem(
                 f"{scope_path!r} is no file or folder here.",
                 place="--scope",

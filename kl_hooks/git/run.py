@@ -163,9 +163,11 @@ class _Process(subprocess.Popen[bytes]):
                 try:
                     end = select.poll()
                     end.register(descriptor, select.POLLIN)
-                    end.poll(timeout * 1000)
+                    has_ended = bool(end.poll(timeout * 1000))
                 finally:
                     os.close(descriptor)
+                if not has_ended:  # or the rest would wait as long once more
+                    raise subprocess.TimeoutExpired(self.args, timeout)
         return super().wait(timeout)
 
 

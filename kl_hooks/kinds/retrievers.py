@@ -158,7 +158,7 @@ def _path_in_repository(ws: Workspace, db: Database | None, text: str) -> str:
     # a trace from CI has another root: its longest end that exists here is meant
     for start in range(min(len(parts), 12)):
         path = "/".join(parts[start:])
-        if (start == 0 or "/" in path or "." in path) and (ws.root / path).exists():
+        if (start == 0 or "/" in path or "." in path) and ws.exists(path):
             return path
     if db is None:
         return ""

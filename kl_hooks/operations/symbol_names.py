@@ -57,7 +57,7 @@ def _may_be_symbol(ws: Workspace, text: str) -> bool:
     return (
         _NAME.fullmatch(text) is not None
         and RECORD_ID.fullmatch(text) is None
-        and not (ws.root / text).exists()
+        and not ws.exists(text)
     )
 
 

@@ -192,7 +192,7 @@ class _Content:
             return nodeid  # a report names tests as its writer likes: they need not be paths
         path = test_path(nodeid)
         judged = self._judged.get(entry.receipt.run)
-        if (self._ws.root / path).exists() and not (judged and judged.removed(nodeid)):
+        if self._ws.exists(path) and not (judged and judged.removed(nodeid)):
             return nodeid
         if self._seen.db is None:
             return ""

@@ -208,7 +208,7 @@ def link_target(ws: Workspace, db: Database, names: PageNames, target: str, meth
             return ""
         return pages[0].node
     if method == _LINK_METHODS[1]:
-        if not (ws.root / target).exists():
+        if not ws.exists(target):
             return ""
         return f"file:{target}"
     row = db.row("SELECT id FROM documents WHERE owner = ?", (f"record:{target}",))

@@ -66,7 +66,7 @@ def existing_without_graph(ws: Workspace, names: set[str]) -> set[str]:
 def _is_in_files(ws: Workspace, name: str) -> bool:
     kind, path = split_id(name)
     if kind == "file":
-        return (ws.root / path).exists()
+        return ws.exists(path)
     if kind != "test":
         return False
     # a test may be inherited or generated: only a name that its file does not have at all is absent

@@ -6,6 +6,7 @@ Revisions and ranges: the commit that is meant, and where histories part.
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -118,6 +119,24 @@ def test_a_git_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     fake_git(tmp_path, "exec sleep 60", monkeypatch)
     with pytest.raises(GitFailed, match="no answer"):
         git("version", cwd=tmp_path, timeout=0.3)
+
+
+def test_the_limit_of_time_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # its answer is at its end; it goes on
+    fake_git(tmp_path, "exec >&- 2>&-; exec sleep 60", monkeypatch)
+    waits: list[float | None] = []
+    wait = subprocess.Popen.wait
+    monkeypatch.setattr(
+        subprocess.Popen,
+        "wait",
+        lambda process, timeout=None: waits.append(timeout) or wait(process, timeout),
+    )
+    with pytest.raises(GitFailed, match="no answer"):
+        git("version", cwd=tmp_path, timeout=0.3)
+    if hasattr(os, "pidfd_open"):
+        assert not any(waits), "after the limit another wait with a limit began"
 
 
 def test_version_of_this_git() -> None:

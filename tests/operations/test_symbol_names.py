@@ -76,6 +76,22 @@ def test_a_name_that_means_nothing_is_recorded_noted_and_named_by_the_check(
     assert "there is no" not in shop.kl("knowledge", "check").stderr
 
 
+def test_a_name_that_is_too_long_for_a_file_is_a_name_of_nothing(shop: Checkout) -> None:
+    name = "x" * 300
+    new = ("decision", "new", "Long", *DECISION, "--governs", name)
+    for command in (new, ("memory", "add", "Carts are never empty.", "--about", name)):
+        done = shop.kl(*command)
+        assert done.returncode == 0, done.stderr[-200:]
+        assert "nothing here has this name" in done.stderr
+    page = ".kl/knowledge/decisions/ADR-0001-long.md"
+    text = (shop.root / page).read_text()
+    shop.write(page, f"{text}\nSee [that]({name}.md) and `{name}/{name}.py`.\n")
+    listed = shop.kl("decision", "list")
+    assert "ADR-0001" in listed.stdout and "may be old" not in listed.stderr
+    asked = shop.kl("context", f"make shop/{name}.py faster")
+    assert asked.returncode == 0 and "failed" not in asked.stderr
+
+
 def test_what_is_hidden_from_an_agent_is_as_absent_in_the_answers_to_names(shop: Checkout) -> None:
     rule = f"{{name: cart, deny: {{paths: ['{FILE}'], actors: [agent]}}}}"
     shop.write(".kl/policy.yaml", f"version: 1\nrules:\n  - {rule}\n")
