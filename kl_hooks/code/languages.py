@@ -143,7 +143,7 @@ SCANNED: Final = (
     Language(
         "Rust",
         (".rs",),
-        "rust/5",
+        "rust/6",
         "kl_hooks.code.rust.scanner:scan_rust",
         modules=_CARGO_MODULES,
         requires=_RUST_PACKAGES,

@@ -28,6 +28,7 @@ from kl_hooks.code.scanner.expressions import (
 from kl_hooks.code.scanner.grammars import error_in_part, literals_of, parse
 from kl_hooks.code.scanner.parser import (
     LONGEST,
+    PARTIAL,
     Facts,
     Outline,
     shortened,
@@ -73,7 +74,7 @@ def _facts(content: bytes, module: str) -> Facts:
         str(place): texts for place, group in enumerate(groups, 1) if (texts := _marks(group))
     }
     return {
-        "error": error_in_part(root),
+        "error": error_in_part(root) or _unread_macro(walked),
         "symbols": symbols,
         "words": ["", *(field_words(group, source) for group in groups)],
         "imports": imports,
@@ -83,6 +84,14 @@ def _facts(content: bytes, module: str) -> Facts:
         "names": _names(imports, uses, outline),
         "text": word_rows(content, symbols, groups, RUST),
     }
+
+
+def _unread_macro(walked: Walked) -> str:
+    """The macro whose items are unknown, as an error of facts: one may be an import."""
+    if walked.unread_macro is None:
+        return ""
+    row, column = walked.unread_macro.start_point
+    return f"{row + 1}:{column + 1}: macros nest too deeply, {PARTIAL}"
 
 
 def _marks(group: Sequence[Declaration]) -> list[str]:

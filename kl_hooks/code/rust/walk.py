@@ -33,8 +33,8 @@ REFERENCES: Final = 0
 CALLS: Final = 1
 INHERITS: Final = 2
 """As in `scanner.references.RELATIONS`."""
-_MOST_MACROS: Final = 1_000
-"""Macros of a file whose arguments are read as items."""
+_MOST_READINGS: Final = 8
+"""How often all of a file may be read again, as the arguments of macros in macros."""
 _LONGEST_USE: Final = 8
 """Names of `use` that begin with names of `use`, that are followed."""
 _LONGEST_PREFIX: Final = 400
@@ -120,6 +120,8 @@ class Walked:
     """Dotted name of a type with an `impl` here → the type."""
     trees: list[Tree] = field(default_factory=list)
     """Of items in the arguments of macros: their nodes live as long as these."""
+    unread_macro: Node | None = None
+    """A macro whose arguments were not read as items, since macros nest too deeply."""
 
 
 class _Place(NamedTuple):
@@ -141,6 +143,8 @@ class Walker:
         self.content = content
         self.trees: list[Tree] = []
         """Of items in the arguments of macros."""
+        self.reread_bytes = 0
+        """How much was read for these."""
         self.walked = Walked(Scope(None, "", "", is_module=True))
         self.before: dict[int, list[Node]] = {}
         """Node → attributes and comments right before it."""
@@ -879,7 +883,9 @@ def _items_in(walker: Walker, call: Node, arguments: Node) -> Node | None:
     is_among_items = outer is not None and outer.type in ("source_file", "declaration_list")
     if not is_among_items or arguments.children[0].type != "{":
         return None
-    if len(walker.trees) >= _MOST_MACROS:
+    walker.reread_bytes += arguments.end_byte - arguments.start_byte
+    if walker.reread_bytes > _MOST_READINGS * len(walker.content):
+        walker.walked.unread_macro = walker.walked.unread_macro or call
         return None
     tree = parse_part(walker.content, "rust", arguments)
     walker.trees.append(tree)

@@ -256,6 +256,7 @@ NESTS = {
     "functions": "fn f() {\n" * 2_000 + "}" * 2_000,
     "modules": "mod a {\n" * 2_000 + "}" * 2_000,
     "types": "type X = " + "A<\n" * 5_000 + "B" + ">" * 5_000 + ";",
+    "items in macros": "m! {\nuse a;\n" * 4_000 + "}" * 4_000,
     "a macro": "fn f() { m!" + "(\n" * 10_000 + ")" * 10_000 + " }",
     "use": "use a::" + "{b::\n" * 3_000 + "c" + "}" * 3_000 + ";",
     "unclosed": "impl A { fn m() { [(" * 3_000,
@@ -263,6 +264,17 @@ NESTS = {
     "patterns": "fn f() { let " + "Some(\n" * 5_000 + "x" + ")" * 5_000 + " = y; }",
     "items": "#[x]\nconst A: u8 = 1;\n" * 20_000,
 }
+
+
+def test_imports_in_the_arguments_of_very_many_macros_are_read() -> None:
+    facts = scan("".join(f"cfg! {{ mod a{number}; }}\n" for number in range(3_000)))
+    assert (len(facts["imports"]), facts["error"]) == (3_000, "")
+
+
+def test_macros_that_nest_too_deeply_are_reported() -> None:
+    facts = scan(NESTS["items in macros"])
+    assert "macros nest too deeply, read in part" in facts["error"]
+    assert facts["error"].endswith(PARTIAL), "layers block what may lack an import"
 
 
 @pytest.mark.parametrize("nest", NESTS)
