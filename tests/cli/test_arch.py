@@ -182,7 +182,7 @@ def test_a_file_that_is_no_python_is_not_called_missing(in_shop: Call) -> None:
         2,
         (
             'kl: kl arch explain: "tool" is there, but not judged. Files that kl reads are called'
-            " *.py, *.ts, *.js and the like.\n"
+            " *.py, *.ts, *.js, *.rs and the like.\n"
         ),
     )
 
