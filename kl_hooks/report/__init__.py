@@ -1,1 +1,1 @@
-"""The report page: what `kl report` gathered, as one file of HTML that needs no network."""
+"""The report page: the data of a report as one file of HTML that needs no network."""

@@ -33,6 +33,7 @@ OWNERS = {
     "kl_hooks/store/": ("sqlite3", "diskcache", "psycopg", "redis"),
     "kl_hooks/arch/": ("importlinter",),
     "kl_hooks/documents/": ("pypdf",),
+    "kl_hooks/report/": ("jinja2", "markupsafe"),
     "kl_hooks/index/": ("numpy", "wordllama", "sentence_transformers"),
     "pytest_kl/": ("pytest", "_pytest"),
 }

@@ -1,0 +1,3 @@
+function showFind(container) {
+  container.append(heading("Find"));
+}

@@ -1,0 +1,3 @@
+function showKnowledge(container) {
+  container.append(heading("Knowledge"));
+}

@@ -1,0 +1,3 @@
+function showMap(container) {
+  container.append(heading("Map"));
+}

@@ -1,0 +1,3 @@
+function showTests(container) {
+  container.append(heading("Tests"));
+}
