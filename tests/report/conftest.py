@@ -50,6 +50,19 @@ class Visit:
         )
         return self.page
 
+    def violations(self, view: str, rules: list[str] | None = None) -> list[tuple[str, str]]:
+        """Rules of axe-core that the page breaks, each with the first element; None: all rules."""
+        package = pytest.importorskip(
+            "axe_playwright_python", reason="pip install axe-playwright-python"
+        )
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate((Path(package.__file__).parent / "axe.min.js").read_text())
+        options: dict[str, Any] = {"resultTypes": ["violations"]}
+        if rules is not None:
+            options["runOnly"] = rules
+        broken = self.page.evaluate("async options => (await axe.run(options)).violations", options)
+        return [(f"{view}: {rule['id']}", rule["nodes"][0]["html"]) for rule in broken]
+
     def click(self, selector: str) -> Any:
         """Click, and wait for what the browser draws then."""
         self.page.locator(selector).first.click()

@@ -50,6 +50,7 @@ def empty() -> dict[str, Any]:
         "runs": [],
         "missing": ["no test run was recorded"],
         "command": "pytest",
+        "hints": [],
         "violations": {"forbidden": 0, "accepted": 0, "checked": False},
         "flaky": [],
         "stale_claims": [],
@@ -66,6 +67,17 @@ def empty() -> dict[str, Any]:
         "links": [],
         "about": {},
     }
+    return report
+
+
+def folders() -> dict[str, Any]:
+    """The small project without a manifest of layers."""
+    report = small()
+    report["layers"] = []
+    for file in report["files"]:
+        file["layer"] = None
+    report["imports"] = [row for row in report["imports"] if row[3] == 0]
+    report["now"]["violations"] = {"forbidden": 0, "accepted": 0, "checked": False}
     return report
 
 
@@ -158,7 +170,11 @@ def _report(rng: random.Random, *, modules: int, tests: int, decisions: int) -> 
                 "failing": len(failing),
                 "missing": counts[3],
                 "known_failures": 1,
+                "running": 0,
+                "unfinished": 2 if tests else 0,
+                "uncollected_files": 0,
             },
+            "hints": ["fix the failing tests: kl test failing"] if failing else [],
             "runs": [27, 29] if tests else [],
             "missing": [
                 "src/shop/core/price.py changed after the last run",
@@ -218,6 +234,7 @@ def _files(rng: random.Random, modules: int) -> list[dict[str, Any]]:
                 "reason": REASONS[state],
                 "symbols": [0, 0],
                 "failing": int(state == "stale" and rng.random() < 0.3),
+                "proven": [0] * 5,
             }
         )
     for number in range(max(6, modules // 8)):
@@ -233,6 +250,7 @@ def _files(rng: random.Random, modules: int) -> list[dict[str, Any]]:
                 "reason": "a test file",
                 "symbols": [0, 0],
                 "failing": 0,
+                "proven": [0] * 5,
             }
         )
     return files
@@ -262,6 +280,7 @@ def _symbols(rng: random.Random, files: list[dict[str, Any]], tests: int) -> lis
                     state,
                 ]
             )
+            file["proven"][state] += length
             line += length + 2
         file["symbols"] = [first_index, len(symbols)]
     return symbols
@@ -312,6 +331,8 @@ def _tests(rng: random.Random, count: int, files: list[dict[str, Any]]) -> dict[
             strip = ["s"] * 30
         elif number % 61 == 7:
             strip = ["x"] * 30
+        elif number % 71 == 9:
+            strip = ["p"] * 20 + ["u", "k"] * 5
         elif number % 97 == 8:
             strip = ["p"] * 28 + ["e"] * 2
         for run in range(30):
@@ -447,6 +468,7 @@ SAMPLES: dict[str, Callable[[], dict[str, Any]]] = {
     "big": big,
     "hostile": hostile,
     "empty": empty,
+    "folders": folders,
 }
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ def _is_untouched(visit: Visit) -> bool:
     return bool(visit.page.evaluate("window.canary === undefined"))
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", sorted({view.partition("/")[0] for view in VIEWS}))
 def test_no_string_of_a_repository_runs(visit: Visit, view: str) -> None:
     page = visit.open("hostile", view)
     assert _is_untouched(visit)

@@ -23,6 +23,8 @@ const OUTCOMES = {
   e: "error",
   s: "skipped",
   x: "expected failure",
+  u: "passed unexpectedly",
+  k: "passed on a rerun",
   ".": "not run",
 };
 

@@ -95,7 +95,7 @@ function filePanel(index, view) {
     return [
       swatch(STATES[state] ?? "unassessed"),
       " ",
-      el("a", { href: symbolAddress(number) }, name),
+      el("a", { href: symbolAddress(number), title: name }, symbolName(number)),
       " ",
       el("span", { class: "quiet" }, `${kind}, line ${line}, ${counted(executing, "test")}`),
     ];
@@ -113,7 +113,7 @@ function filePanel(index, view) {
       ["Failing", file.failing ? counted(file.failing, "test") : ""],
     ]),
     el("p", {}, el("a", { href: fileAddress(other[0], index) }, other[1])),
-    recordList(recordsAbout(`file:${file.path}`)),
+    recordList(fileRecords(file.path)),
     numbers.length ? [el("h3", {}, "Symbols ", el("span", { class: "quiet" }, count(numbers.length))), ...shortList(numbers, symbolLine, 12)] : null,
     importLists(index),
   );
@@ -126,8 +126,9 @@ function symbolPanel(index) {
   return el(
     "div",
     {},
-    el("h2", {}, name),
+    el("h2", {}, symbolName(index)),
     facts([
+      ["Full name", symbolName(index) === name ? "" : name],
       ["Kind", kind],
       ["File", el("a", { href: fileAddress("map", file) }, files[file].path)],
       ["Lines", `${first} to ${last}`],
@@ -136,14 +137,29 @@ function symbolPanel(index) {
     el("h3", {}, "Tests that execute it ", el("span", { class: "quiet" }, count(executing))),
     named?.length ? shortList(named, testLine, 20) : el("p", { class: "quiet" }, "No recorded test."),
     rest > 0 && named?.length ? el("p", { class: "more" }, `and ${count(rest)} less specific ones`) : null,
-    recordList([...new Set([...recordsAbout(`file:${files[file].path}`), ...symbolRecords(index)])]),
+    recordList([...new Set([...fileRecords(files[file].path), ...symbolRecords(index)])]),
   );
 }
 
-/** Records about a symbol: their keys end with its path and name. */
+/** Records about a symbol: their keys end with its name. */
 function symbolRecords(index) {
-  const [name, , file] = symbols[index];
   return Object.keys(knowledge.about ?? {})
-    .filter((key) => key.includes(files[file].path) && key.endsWith(name))
+    .filter((key) => key.endsWith(`:${symbols[index][0]}`))
     .flatMap((key) => knowledge.about[key]);
+}
+
+/** Records about a file, or about a folder that it is in. */
+function fileRecords(path) {
+  const parts = path.slice(0, 2000).split("/");
+  const lengths = d3.range(1, parts.length + 1).reverse();
+  return lengths.flatMap((length) => recordsAbout(`file:${parts.slice(0, length).join("/")}`));
+}
+
+/** The name of a symbol without that of its module, where the name begins with it. */
+function symbolName(index) {
+  const [name, , file] = symbols[index];
+  const module = lastName(files[file].path).split(".")[0];
+  const at = module ? `.${name}`.indexOf(`.${module}.`) : -1;
+  const rest = at < 0 ? "" : name.slice(at + module.length + 1);
+  return rest || name;
 }

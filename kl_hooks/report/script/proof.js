@@ -32,15 +32,23 @@ function showProof(container, { word, settings }) {
   if (chosen >= 0) inSight(panel);
 }
 
+/** Lines by state: of functions and methods where they are known, else of whole files. */
+function linesByState(indices) {
+  const lines = new Map();
+  const add = (state, number) => lines.set(state, (lines.get(state) ?? 0) + number);
+  for (const index of indices) {
+    const { proven } = files[index];
+    if (!proven || !d3.sum(proven)) add(drawnState(files[index]), files[index].lines);
+    else proven.forEach((number, state) => add(STATES[state], number));
+  }
+  return lines;
+}
+
 function proofHeading(wanted, isChange) {
-  const lines = d3.rollup(
-    wanted,
-    (indices) => d3.sum(indices, (index) => files[index].lines),
-    (index) => drawnState(files[index]),
-  );
+  const lines = linesByState(wanted);
   const order = ["here", "transferred", "stale", "failing", "unexecuted", "unassessed"];
   const bar = stateBar(order.map((state) => [state, lines.get(state) ?? 0, STATE_WORDS[state]]));
-  if (!isChange) return heading("How much of the code is proven", "Lines of code by what tests showed of them. A file counts with its weakest part.", bar);
+  if (!isChange) return heading("How much of the code is proven", "Lines by what tests showed of them. The color of a file is that of its weakest part; the stripe below it has all of them.", bar);
   const { base, head } = report.change;
   const sentence = `${counted(wanted.length, "file")} and ${counted(report.change.symbols.length, "symbol")} changed.`;
   return heading(`What ${base}...${head} changes`, sentence, bar);
@@ -127,7 +135,7 @@ function folderTrail(root, shown, state) {
   const depth = root.path ? root.path.split("/").length : 0;
   const names = shown.path ? shown.path.split("/") : [];
   for (let length = depth; length <= names.length; length += 1) {
-    const text = length === depth ? root.path || "all" : names[length - 1];
+    const text = length === depth ? root.path || "All files" : names[length - 1];
     const path = length === depth ? "" : names.slice(0, length).join("/");
     if (parts.length) parts.push(" / ");
     const isLast = length === names.length;
@@ -141,23 +149,32 @@ const SMALLEST_CELL = 26;
 /** The picture: folders with a name, files as cells; a folder without room is one cell. */
 function treemap(folder, width, state) {
   const height = Math.round(Math.min(640, Math.max(320, width * 0.62)));
-  const picture = svg("svg", { class: "picture", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Files by lines; the table below has the same" });
-  const cells = d3
+  const label = "Files by lines; the table below has the same";
+  const picture = svg("svg", { class: "picture", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": label });
+  for (const node of treemapNodes(folder, { x: 0, y: 0, width, height })) {
+    const href = node.data.isFolder ? proofAddress({ ...state, folder: node.data.place.path }, {}) : "";
+    if (node.children) picture.append(...folderFrame(node, href));
+    else if (node.data.isFolder) picture.append(folderCell(node, href));
+    else picture.append(fileCell(node.data.index, node.box, state));
+  }
+  arrowKeys(picture);
+  return picture;
+}
+
+/** Folders and files with their boxes, folders before what is in them. */
+function treemapNodes(folder, { x, y, width, height }) {
+  const layout = d3
     .treemap()
     .size([width, height])
     .paddingInner(2)
     .paddingOuter((node) => (node.depth ? 3 : 0))
     .paddingTop((node) => (node.data.isFolder && node.depth ? 20 : 0))
-    .round(true)(hierarchyOf(folder, width * height));
-  cells.each((node) => {
-    if (!node.parent) return;
-    const box = { x: node.x0, y: node.y0, width: node.x1 - node.x0, height: node.y1 - node.y0 };
-    if (node.children) picture.append(...folderFrame(node, box, state));
-    else if (node.data.isFolder) picture.append(folderCell(node, box, state));
-    else picture.append(fileCell(node.data.index, box, state));
-  });
-  arrowKeys(picture);
-  return picture;
+    .round(true);
+  const nodes = [...layout(hierarchyOf(folder, width * height))].slice(1);
+  for (const node of nodes) {
+    node.box = { x: x + node.x0, y: y + node.y0, width: node.x1 - node.x0, height: node.y1 - node.y0 };
+  }
+  return nodes;
 }
 
 function hierarchyOf(folder, area) {
@@ -186,9 +203,9 @@ function linesOf(folder) {
   return folder.lines;
 }
 
-function folderFrame(node, box, state) {
+function folderFrame(node, href) {
   const { place } = node.data;
-  const href = proofAddress({ ...state, folder: place.path }, {});
+  const { box } = node;
   const link = svg("a", { href, "aria-label": `Folder ${place.path}, ${counted(node.data.lines, "line")}`, tabindex: "-1" });
   link.append(svg("rect", { class: "folder", ...box, height: 19 }), svg("rect", { class: "frame", ...box, height: 19 }));
   link.append(svg("text", { class: "folder-name", x: box.x + 5, y: box.y + 14 }, shortened(place.name, box.width)));
@@ -196,11 +213,11 @@ function folderFrame(node, box, state) {
 }
 
 /** A folder without room for its files: one cell, cut into the shares of its states. */
-function folderCell(node, box, state) {
+function folderCell(node, href) {
   const { place } = node.data;
+  const { box } = node;
   const shares = stateShares(place);
   const all = d3.sum(shares.values());
-  const href = proofAddress({ ...state, folder: place.path }, {});
   const words = [...shares].map(([name, lines]) => `${percent(lines, all)} ${STATE_WORDS[name]}`).join(", ");
   const label = `Folder ${place.path}, ${counted(node.data.lines, "line")}: ${words}`;
   const link = svg("a", { href, "aria-label": label, tabindex: "-1" }, svg("title", {}, label));
@@ -235,7 +252,7 @@ function stateShares(folder) {
 function fileCell(index, box, state) {
   const file = files[index];
   const name = drawnState(file);
-  return cell({
+  const link = cell({
     ...box,
     state: name,
     href: proofAddress(state, { file: nameFor(file.path, index) }),
@@ -243,6 +260,24 @@ function fileCell(index, box, state) {
     text: file.path.slice(-200).split("/").at(-1),
     isCurrent: index === state.chosen,
   });
+  link.append(...stripes(file, box));
+  return link;
+}
+
+/** At the lower edge of a file: the shares of its lines by state, where they differ. */
+function stripes({ proven }, { x, y, width, height }) {
+  const total = d3.sum(proven ?? []);
+  if (!total || proven.filter((number) => number).length < 2 || width < 24 || height < 34) return [];
+  const drawn = [svg("rect", { class: "gap", x: x + 1, y: y + height - 9, width: width - 2, height: 8 })];
+  let at = x + 2;
+  proven.forEach((number, state) => {
+    const share = ((width - 4) * number) / total;
+    if (number) {
+      for (const layer of ["fill", "pattern"]) drawn.push(svg("rect", { class: `${layer} ${STATES[state]}`, x: at, y: y + height - 7, width: share, height: 5 }));
+    }
+    at += share;
+  });
+  return drawn;
 }
 
 /** The same as a table. */
@@ -271,7 +306,7 @@ function changedSymbols() {
     rows: report.change.symbols,
     words: (index) => symbols[index][0],
     columns: [
-      { title: "Symbol", cell: (index) => el("a", { href: symbolAddress(index) }, symbols[index][0]), order: (index) => symbols[index][0], width: "35%" },
+      { title: "Symbol", cell: (index) => el("a", { href: symbolAddress(index), title: symbols[index][0] }, symbolName(index)), order: (index) => symbols[index][0], width: "35%" },
       { title: "State", cell: (index) => stateWord(STATES[symbols[index][7]] ?? "unassessed"), order: (index) => symbols[index][7], width: "9.5rem" },
       { title: "Tests", cell: (index) => count(symbols[index][5]), order: (index) => symbols[index][5], number: true, width: "5rem" },
       { title: "File", cell: (index) => `${files[symbols[index][2]].path}:${symbols[index][3]}`, minor: true },
@@ -281,11 +316,12 @@ function changedSymbols() {
 }
 
 /** A filter above a table, and how many rows match. */
-function tableTools(table, total, noun, label) {
+function tableTools(table, total, noun, label, onFilter = () => {}) {
   const input = el("input", { type: "search", autocomplete: "off" });
   const number = el("p", { class: "count", role: "status" }, counted(total, noun));
   const apply = paused(80, () => {
     const matching = table.filter(input.value.trim());
+    onFilter(input.value.trim());
     number.textContent = input.value.trim() ? `${count(matching)} of ${counted(total, noun)}` : counted(total, noun);
   });
   input.addEventListener("input", apply);

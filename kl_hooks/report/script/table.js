@@ -12,7 +12,7 @@ const SPARE = 8;
  */
 function bigTable({ caption, columns, rows, words, height = 480, sort = null, nothing = "Nothing here." }) {
   const body = el("tbody");
-  const above = el("tbody", { class: "gap", "aria-hidden": "true" }, el("tr", {}, el("td", { colspan: columns.length })));
+  const above = el("tbody", { class: "gap", "aria-hidden": "true" }, el("tr", {}, el("td")));
   const below = above.cloneNode(true);
   const heads = columns.map((column, index) => head(column, index));
   const table = el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, heads)), above, body, below);
