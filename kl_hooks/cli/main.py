@@ -36,6 +36,7 @@ COMMANDS = {
     "arch": "Layers: check imports against them, show, explain, fix.",
     "graph": "The code graph: definitions, references, dependents.",
     "verify": "The gate: is there complete, passing evidence for this content?",
+    "report": "A page of what is proven here, with layers, tests and knowledge, to send.",
     "run": "Run a command and record its exit code as evidence.",
     "evidence": "Receipts: list, show, import, export, verify, accept a loss.",
     "proof": "Which tests prove a symbol, which must run, why one failed, which are flaky.",

@@ -9,13 +9,12 @@ from kl_hooks.cli.output import counted, echo_lines, short, workspace
 from kl_hooks.cli.record_output import waiting_lines
 from kl_hooks.cli.request_options import operation_command
 from kl_hooks.code.languages import unread_text
-from kl_hooks.model.claim import Tier
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.text import name_list
 from kl_hooks.operations import status as operations
 from kl_hooks.operations.status import COUNTED, ContentStatus, FailingNow, Status
 from kl_hooks.proof.facts import VALID
-from kl_hooks.proof.verdict_text import passed_text, rerun_text
+from kl_hooks.proof.verdict_text import content_text
 
 _REASONS = 3
 
@@ -96,17 +95,8 @@ def _proof_lines(content: ContentStatus) -> Iterator[str]:
     if proof.gaps:
         reasons = [reason.removeprefix("not assessed: ") for reason in reasons]
         yield "not assessed:"
-    elif proof.transfers:
-        yield f"transferred ({proof.tier.word}) {proof.transfer_text}{proof.except_flaky}"
-    elif proof.tier >= Tier.INFERRED:
-        passed = passed_text(proof, content.is_untracked)
-        yield f"{proof.tier.word}: {passed}{proof.but_for_known}{proof.except_flaky}"
-    elif failed := content.failure or rerun_text(proof):
-        yield f"not proven: {failed}"
-    elif proof.tests.is_partial:
-        yield "not proven: a part of the tests has a valid result"
     else:
-        yield "no passing full test run recorded for this content. hint: run pytest"
+        yield content_text(proof, content.failure, content.is_untracked)
     if proof.tests.is_partial and not proof.gaps:
         yield f"  {proof.tests}"
     yield from (f"  {reason}" for reason in reasons[:_REASONS])

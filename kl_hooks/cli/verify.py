@@ -16,7 +16,7 @@ from kl_hooks.model.text import name_list
 from kl_hooks.operations import verify as operations
 from kl_hooks.operations.verify import PROVEN, VerifyAnswer, VerifyRequest
 from kl_hooks.proof.content_proof import Proof
-from kl_hooks.proof.verdict_text import passed_text, rerun_text
+from kl_hooks.proof.verdict_text import open_symbols_text, passed_text, rerun_text
 
 if TYPE_CHECKING:
     from kl_hooks.model.diagnostic import Report
@@ -135,12 +135,7 @@ def _symbol_lines(answer: VerifyAnswer) -> Iterator[str]:
 
 def _open_symbol_lines(answer: VerifyAnswer, tree: str) -> Iterator[str]:
     """Changed symbols that are not proven."""
-    number = sum(state.state != PROVEN for state in answer.states)
-    if number:
-        what = f"{number} of {len(answer.states)} changed symbols are not proven"
-    else:
-        what = "no changed symbol to prove it by; no evidence of the whole content"
-    yield f"{tree}: not proven: {what}"
+    yield f"{tree}: not proven: {open_symbols_text(answer.states)}"
     yield from _symbol_lines(answer)
     yield from _notes(answer.proof)
 

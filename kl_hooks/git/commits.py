@@ -318,3 +318,9 @@ def count_since(repo: Repository, rev: str) -> int | None:
     if not out.isdigit():
         return None
     return int(out)
+
+
+def subject_of(repo: Repository, commit: str) -> str:
+    """The first line of the message of a commit. GitFailed."""
+    answer = git_in(repo, "show", "-s", "--format=%s", commit, "--")
+    return answer.decode("utf-8", "replace").strip()

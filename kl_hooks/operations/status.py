@@ -118,7 +118,7 @@ def _status(ws: Workspace, _request: StatusRequest, access: Access) -> Status:
         content = _content(ws, evidence, place)
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
         unchecked = commits_without_check(ws, db) if db and drift and has_manifest else []
-        stale = _stale_claims(ws, db) if db else []
+        stale = stale_claims(ws, db) if db else []
         counts = _counts(db) if db else {}
         newest = evidence.recent(_NEWEST)
     _update_memories(ws)
@@ -198,7 +198,7 @@ def _content(ws: Workspace, evidence: Snapshot, place: WorktreeState) -> Content
     )
 
 
-def _stale_claims(ws: Workspace, db: Database) -> list[Claim]:
+def stale_claims(ws: Workspace, db: Database) -> list[Claim]:
     """Return the asserted claims that are stale, oldest first."""
     live = [claim for claim in known_assertions(ws, db) if claim.freshness != "expired"]
     return [claim for claim in assess(ws, live) if claim.freshness in DOUBTFUL]

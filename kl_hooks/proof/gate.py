@@ -27,8 +27,8 @@ from kl_hooks.proof.content_proof import Proof, prove
 from kl_hooks.proof.content_runs import ContentFacts
 from kl_hooks.proof.expected_tests import Expected
 from kl_hooks.proof.gate_verdict import GateFacts, decide, for_environment, not_assessed
-from kl_hooks.proof.left_behind import SpoiledResults
-from kl_hooks.proof.other_runs import OtherRun, environments_of, other_runs, runs_of_content
+from kl_hooks.proof.left_behind import compared_runs
+from kl_hooks.proof.other_runs import environments_of, runs_of_content
 from kl_hooks.proof.test_names import TestNames
 from kl_hooks.proof.variables import variable_notes
 from kl_hooks.store.database import Database
@@ -90,23 +90,6 @@ def judge(
     return entries, decide(replace(facts, origin=origin))
 
 
-def _other_runs(
-    ws: Workspace,
-    repo: Repository,
-    snapshot: Snapshot,
-    content: ContentFacts,
-    tree: str | None,
-    own_runs: Mapping[str, OtherRun],
-) -> list[OtherRun]:
-    """The runs of other contents, and those of the content itself, without results that a test may
-    have spoiled.
-    """
-    others = other_runs(ws, repo, snapshot, content.trees, tree)
-    runs = [*own_runs.values(), *others]
-    spoiled = SpoiledResults.of(runs)
-    return [spoiled.taken_from(run) for run in runs]
-
-
 def _gate_facts(
     ws: Workspace, repo: Repository, snapshot: Snapshot, content: ContentFacts, tree: str | None
 ) -> GateFacts:
@@ -117,7 +100,7 @@ def _gate_facts(
     return GateFacts(
         for_environment(content, own_runs.values()),
         own_runs=list(own_runs.values()),
-        other_runs=partial(_other_runs, ws, repo, snapshot, content, tree, own_runs),
+        other_runs=partial(compared_runs, ws, repo, snapshot, content.trees, tree, own_runs),
         parents=snapshot.parents,
         strength=ws.settings.verified_requires,
         executed=snapshot.executed,

@@ -29,22 +29,17 @@ from kl_hooks.proof.facts import NOT_ASSESSED, STALE, VALID, FileChange, Verdict
 from kl_hooks.proof.failed_tests import FailedTests
 from kl_hooks.proof.gate import facts_of_content
 from kl_hooks.proof.gate_verdict import for_environment
-from kl_hooks.proof.left_behind import SpoiledResults
-from kl_hooks.proof.other_runs import (
-    OtherRun,
-    environments_of,
-    other_runs,
-    runs_of_content,
-)
+from kl_hooks.proof.left_behind import compared_runs
+from kl_hooks.proof.other_runs import OtherRun, environments_of, runs_of_content
 from kl_hooks.proof.run_rules import judge_run
 from kl_hooks.proof.test_names import TestNames, matching_tests, moved_tests
 from kl_hooks.workspace import Workspace
 
 PROVEN: Final = "proven"
-_NEVER: Final = "never exercised"
+NEVER: Final = "never exercised"
 _IMPORTED: Final = 3
 """Imported files of coverage data that are asked."""
-_EXECUTABLE: Final = ("function:", "method:", "property:", "type:", "interface:", "namespace:")
+EXECUTABLE: Final = ("function:", "method:", "property:", "type:", "interface:", "namespace:")
 
 
 @dataclass(frozen=True)
@@ -123,15 +118,19 @@ class Result(NamedTuple):
 class Runs:
     """The recorded runs as far as they speak about one content, newest first."""
 
-    def __init__(self, ws: Workspace, snapshot: Snapshot, content: Content) -> None:
+    def __init__(
+        self, ws: Workspace, snapshot: Snapshot, content: Content, *, transfers: bool = True
+    ) -> None:
+        """`transfers`: whether runs of other contents are looked at too."""
         repo = repository_of(ws)
         environments = environments_of(ws, repo, content.other)
         direct = runs_of_content(snapshot, snapshot.of_tree(content.trees), environments)
-        others = other_runs(ws, repo, snapshot, content.trees, content.other)
-        spoiled = SpoiledResults.of([*direct.values(), *others])
-        self._direct = {name: spoiled.taken_from(run) for name, run in direct.items()}
-        others = [spoiled.taken_from(run) for run in others]
-        by_id = {one.original.id: one for one in (*self._direct.values(), *others)}
+        if transfers:
+            runs = compared_runs(ws, repo, snapshot, content.trees, content.other, direct)
+        else:
+            runs = list(direct.values())
+        self._direct = {run.original.id: run for run in runs if run.is_own}
+        by_id = {run.original.id: run for run in runs}
         self.parts = [
             by_id[one.id] for one in newest_first(part.original for part in by_id.values())
         ]
@@ -273,7 +272,7 @@ class SymbolState(NamedTuple):
     path: str
     line: int
     state: str
-    """`PROVEN`, `STALE`, `_NEVER`, `NOT_ASSESSED`."""
+    """`PROVEN`, `STALE`, `NEVER`, `NOT_ASSESSED`."""
     reason: str
     tests: tuple[str, ...] = ()
     """Those that prove it, or that must run to."""
@@ -281,7 +280,7 @@ class SymbolState(NamedTuple):
     @property
     def needs_test(self) -> bool:
         """Whether no run of the tests that there are would prove it."""
-        return self.state == _NEVER and not self.tests
+        return self.state == NEVER and not self.tests
 
     def to_dict(self) -> dict[str, Any]:
         """As in JSON answers."""
@@ -355,28 +354,36 @@ def _is_of_ci(entry: Entry, environ: Mapping[str, str]) -> bool:
     return entry.origin.startswith("ci:") or (here and ci(environ) is not None)
 
 
+def changed_symbols(change: FileChange) -> Iterator[tuple[str, str]]:
+    """The symbols of a changed file that tests can execute and that differ: name, with `_` for the
+    module, and content hash.
+    """
+    new, old = change.new, change.old
+    for local, value in new.hashes.items() if new is not None else ():
+        # a rename of the file is a change of all it defines: links by content could name the wrong
+        # one of two
+        same = old is not None and not old.error and old.hashes.get(local) == value
+        # an empty body, as of an `__init__.py`, holds nothing that a test could prove
+        if not same and local.startswith(EXECUTABLE):
+            yield local, value
+
+
 def _states_of(
     change: FileChange, module: str, parts: Sequence[OtherRun], flaky: FlakyPasses
 ) -> Iterator[SymbolState]:
     """The symbols of one file that differ."""
-    new, old = change.new, change.old
+    new = change.new
     assert new is not None
     if new.error:
         yield SymbolState(
             change.path, change.path, 0, NOT_ASSESSED, f"it can't be read: {new.error}"
         )
-    for local, value in new.hashes.items():
-        # a rename of the file is a change of all it defines: links by content could name the wrong
-        # one of two
-        same = old is not None and not old.error and old.hashes.get(local) == value
-        # an empty body, as of an `__init__.py`, holds nothing that a test could prove
-        if same or not local.startswith(_EXECUTABLE):
-            continue
+    for local, value in changed_symbols(change):
         kind, _, name = local.partition(":")
         symbol = f"{kind}:{module}{name.removeprefix('_')}"
         state, reason, tests = state_of(change.path, local, value, parts, flaky)
         if (
-            state == _NEVER
+            state == NEVER
             and is_test_path(change.path)
             and name.rpartition(".")[2].startswith(("test", "Test"))
         ):
@@ -421,15 +428,15 @@ def state_of(
     if not recorded:
         return (
             NOT_ASSESSED,
-            f"no run with executed symbols was recorded{_why_unrecorded(parts)}",
+            f"no run with executed symbols was recorded{why_unrecorded(parts)}",
             (),
         )
     if any(path in executed.unknown for executed in recorded):
         return NOT_ASSESSED, "its symbols were not recorded", ()
-    return _NEVER, "no recorded test executed it", ()
+    return NEVER, "no recorded test executed it", ()
 
 
-def _why_unrecorded(parts: Sequence[OtherRun]) -> str:
+def why_unrecorded(parts: Sequence[OtherRun]) -> str:
     """Why the newest of these runs, which all recorded no executed symbols, did not: `: …`; empty
     where that is not known.
     """
@@ -659,7 +666,7 @@ def _hint_of_unrecorded(runs: Runs) -> str:
     """Why no run has executed symbols; empty where one has, or that is not known."""
     if any(part.executed is not None for part in runs.parts):
         return ""
-    why = _why_unrecorded(runs.parts)
+    why = why_unrecorded(runs.parts)
     if not why:
         return ""
     return f"No run has executed symbols{why}."

@@ -16,12 +16,15 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from kl_hooks.evidence.ledger import Entry
+from kl_hooks.evidence.ledger import Entry, chain_head
 from kl_hooks.evidence.reads import RESET, STATES, STORED, TOUCHED, Read
-from kl_hooks.evidence.snapshot import newest_first
+from kl_hooks.evidence.snapshot import Snapshot, newest_first
+from kl_hooks.git.repository import Repository
+from kl_hooks.git.run import once
 from kl_hooks.proof.comparison import Comparison, Names, TestFacts, Touch
 from kl_hooks.proof.facts import STALE, VALID, Difference, Verdict
-from kl_hooks.proof.other_runs import OtherRun
+from kl_hooks.proof.other_runs import OtherRun, other_runs
+from kl_hooks.workspace import Workspace
 
 _WORKING_FOLDER: Final = ":getcwd"
 """Every relative path starts from it."""
@@ -95,6 +98,33 @@ class SpoiledResults(NamedTuple):
         if not stale:
             return run
         return run.without(stale)
+
+
+def compared_runs(
+    ws: Workspace,
+    repo: Repository,
+    snapshot: Snapshot,
+    trees: Sequence[str],
+    other: str | None,
+    own_runs: Mapping[str, OtherRun],
+) -> list[OtherRun]:
+    """The runs of a content itself, then those of other contents, newest first, without results
+    that a test may have spoiled. Compared once in a moment, whoever asks.
+
+    `own_runs`: as `runs_of_content` returns them; `other`: as `other_runs` takes it.
+    """
+
+    def compare() -> list[OtherRun]:
+        runs = [*own_runs.values(), *other_runs(ws, repo, snapshot, trees, other)]
+        spoiled = SpoiledResults.of(runs)
+        return [spoiled.taken_from(run) for run in runs]
+
+    evidence = (
+        chain_head(snapshot.db) if snapshot.db else None,
+        tuple(entry.id for entry in snapshot.waiting),
+        snapshot.trust_ref,
+    )
+    return once(("compared runs", repo, tuple(trees), other, evidence, tuple(own_runs)), compare)
 
 
 def _retract_partners(

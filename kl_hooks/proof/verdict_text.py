@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from kl_hooks.model.claim import Tier
 from kl_hooks.model.receipt import Receipt, counted_outcome
 from kl_hooks.model.text import counted, name_list, one_line
 
 if TYPE_CHECKING:
     from kl_hooks.evidence.ledger import Entry
     from kl_hooks.proof.content_proof import Proof
+    from kl_hooks.proof.impact import SymbolState
 
 _NAMED_RUNS: Final = 3
 
@@ -61,3 +63,29 @@ def passed_text(proof: Proof, untracked: bool) -> str:
     if len(proof.cited_runs) > 1:
         return f"runs {runs} passed together on {content}"
     return f"run {runs} passed on {content}"
+
+
+def content_text(proof: Proof, failure: str, untracked: bool) -> str:
+    """What the tests prove of a content, in one line. `failure`: as `failure_text`; `untracked`: as
+    `passed_text` takes it. Where it can't be assessed, the first reason.
+    """
+    if proof.gaps:
+        return f"not assessed: {proof.gaps[0]}"
+    if proof.transfers:
+        return f"transferred ({proof.tier.word}) {proof.transfer_text}{proof.except_flaky}"
+    if proof.tier >= Tier.INFERRED:
+        passed = passed_text(proof, untracked)
+        return f"{proof.tier.word}: {passed}{proof.but_for_known}{proof.except_flaky}"
+    if failed := failure or rerun_text(proof):
+        return f"not proven: {failed}"
+    if proof.tests.is_partial:
+        return "not proven: a part of the tests has a valid result"
+    return "no passing full test run recorded for this content. hint: run pytest"
+
+
+def open_symbols_text(states: Sequence[SymbolState]) -> str:
+    """How many changed symbols are not proven, where these decide."""
+    number = sum(state.state != "proven" for state in states)
+    if number:
+        return f"{number} of {len(states)} changed symbols are not proven"
+    return "no changed symbol to prove it by; no evidence of the whole content"

@@ -252,6 +252,13 @@ def _cases(canaries: Canaries) -> Mapping[str, list[Arguments]]:
             (shown_node, "file:tools/first.py"),
         ],
         "graph merge": [(ids["memory"], open_ids["memory"]), lambda: (new("fact"), new("fact"))],
+        "report": [
+            *(
+                ("--format", shape, *more)
+                for shape in ("json", "html")
+                for more in ((), ("--full",))
+            )
+        ],
         "role show": [(ids["role"],), (open_ids["role"],)],
         "turn continue": [
             ("--feature", canaries.value("turn", "feature_id")),

@@ -1,0 +1,151 @@
+"""A map of the layers: on which floor each is, and what the manifest decides about every import
+between files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kl_hooks.arch.content import WORKTREE, load_content, utc_day
+from kl_hooks.arch.import_survey import Survey, survey_imports
+from kl_hooks.arch.layer_check import is_excepted, is_expired
+from kl_hooks.arch.layers import EdgeFinder, file_of
+from kl_hooks.arch.overview import CheckedWorktree, check_worktree
+from kl_hooks.arch.runtime_imports import with_runtime_imports
+from kl_hooks.errors import KlError
+from kl_hooks.graph.algorithms import components
+from kl_hooks.model.symbol import split_id
+from kl_hooks.model.text import counted
+
+if TYPE_CHECKING:
+    from kl_hooks.model.manifest import Layer, Manifest, Violation
+    from kl_hooks.workspace import Workspace
+
+ALLOWED, FORBIDDEN, ACCEPTED = range(3)
+"""What is decided about an import; `ACCEPTED`: by the baseline or an exception."""
+
+
+class DecidedImport(NamedTuple):
+    """An import of a file by another one."""
+
+    path: str
+    imported: str
+    """The file that it leads to."""
+    line: int
+    state: int
+    reason: str = ""
+    """The rule that it breaks, and what accepts it."""
+    decision: str = ""
+
+
+class LayerMap(NamedTuple):
+    """The layers, and what of them is broken."""
+
+    checked: CheckedWorktree | None
+    """None: there is no manifest, or it can't be used."""
+    survey: Survey
+    notes: tuple[str, ...]
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """The rules."""
+        return self.checked.manifest if self.checked else None
+
+    @property
+    def layers(self) -> Sequence[Layer]:
+        """In the order of the manifest."""
+        return self.manifest.layers if self.manifest else ()
+
+    @property
+    def violations(self) -> Sequence[Violation]:
+        """Forbidden imports that nothing accepts."""
+        return self.checked.verdict.violations if self.checked else ()
+
+    @property
+    def accepted(self) -> Sequence[Violation]:
+        """Those that the baseline accepts."""
+        return self.checked.verdict.accepted if self.checked else ()
+
+    def imports(self) -> Iterator[DecidedImport]:
+        """Every import of a file by another one, by file and line."""
+        decided = _decided_imports(self)
+        files = {dotted: path for path, dotted in self.survey.modules.items()}
+        if self.manifest is None:
+            links = self.survey.links
+        else:
+            links = self.survey.links_under(self.manifest)
+        for link in sorted(links, key=lambda link: (link.path, link.line, link.target)):
+            if link.relation != "imports":
+                continue
+            imported = file_of(split_id(link.target)[1], files)
+            if imported is not None and imported != link.path:
+                verdict = decided.get((link.path, link.line, link.target), _ALLOWED)
+                yield DecidedImport(link.path, imported, link.line, *verdict)
+
+
+def read_layer_map(ws: Workspace) -> LayerMap:
+    """Check the files on disk against the manifest, as `kl arch show`, with imports that only runs
+    show. Rules that can't be used are a note.
+    """
+    try:
+        checked, notes = check_worktree(ws)
+    except KlError as problem:
+        survey = survey_imports(ws, load_content(ws, WORKTREE))
+        return LayerMap(None, survey, (f"the layers are not checked: {problem}",))
+    if checked is None:
+        return LayerMap(None, survey_imports(ws, load_content(ws, WORKTREE)), notes)
+    if checked.manifest.runtime_imports != "ignore":
+        verdict = with_runtime_imports(ws, checked.verdict, checked.survey, utc_day(ws))
+        checked = checked._replace(verdict=verdict)
+    if checked.manifest.contracts:
+        number = counted(len(checked.manifest.contracts), "contract")
+        notes = (*notes, f"{number} of import-linter not judged here. See: kl arch check")
+    return LayerMap(checked, checked.survey, notes)
+
+
+def layer_ranks(layers: Sequence[Layer]) -> dict[str, int]:
+    """Layer → its floor: one above the highest of those that it may depend on, 0 for a layer that
+    may depend on none. Layers that may depend on each other share a floor.
+    """
+    below = {layer.name: [*layer.may_depend_on] for layer in layers}
+    ranks: dict[str, int] = {}
+    for members in components([*below], below):
+        others = {name for member in members for name in below[member]} - set(members)
+        rank = max((ranks[name] + 1 for name in others if name in ranks), default=0)
+        ranks |= dict.fromkeys(members, rank)
+    return ranks
+
+
+_ALLOWED: Final = (ALLOWED, "", "")
+_Decided = dict[tuple[str, int, str], tuple[int, str, str]]
+"""(path, line, ID of what is imported) → state, reason, decision."""
+
+
+def _decided_imports(layer_map: LayerMap) -> _Decided:
+    """The imports that the layers do not allow."""
+    if layer_map.checked is None:
+        return {}
+    manifest, today = layer_map.checked.manifest, layer_map.checked.today
+    new = {(one.path, one.line, one.imported): one for one in layer_map.violations}
+    accepted = {(one.path, one.line, one.imported): one for one in layer_map.accepted}
+    decided: _Decided = {}
+    finder = EdgeFinder(manifest, layer_map.survey.modules)
+    for edge in finder.edges(layer_map.survey.links_under(manifest)):
+        if edge.allowed:
+            continue
+        place = (edge.link.path, edge.link.line, edge.link.target)
+        key = (edge.link.path, edge.link.line, edge.imported)
+        rule = f"{manifest.path}:{edge.source.line}"
+        words = f"{edge.source.name} must not import {edge.target.name} (layer rule, {rule})"
+        exceptions = [one for one in manifest.exceptions if is_excepted(one, edge)]
+        current = [one for one in exceptions if not is_expired(one, today)]
+        if key in new:
+            decided[place] = FORBIDDEN, words, edge.source.decision
+        elif current:
+            until = f" until {current[0].until}" if current[0].until else ""
+            words = f"{words}; excepted{until} ({manifest.path}:{current[0].line})"
+            decided[place] = ACCEPTED, words, current[0].decision or edge.source.decision
+        elif key in accepted:
+            decided[place] = ACCEPTED, f"{words}; in the baseline", edge.source.decision
+    return decided

@@ -1,0 +1,297 @@
+"""The tests of a report: each with its last result, whether that is valid here, and how the newest
+runs ended for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kl_hooks.evidence.flaky import flaky_tests
+from kl_hooks.evidence.shared_names import lasting_name
+from kl_hooks.evidence.trust import environment_key, ran_no_test
+from kl_hooks.model.receipt import REFUTES, run_outcome
+from kl_hooks.model.symbol import TestName
+from kl_hooks.proof.facts import STALE, VALID
+from kl_hooks.proof.since_pass import since_pass
+
+if TYPE_CHECKING:
+    from kl_hooks.evidence.ledger import Entry
+    from kl_hooks.evidence.snapshot import Snapshot
+    from kl_hooks.model.receipt import Receipt
+    from kl_hooks.operations.report_text import ReportTexts
+    from kl_hooks.proof.expected_tests import Missing
+    from kl_hooks.proof.failing import FailingTest
+    from kl_hooks.proof.impact import Result, Runs
+    from kl_hooks.workspace import Workspace
+
+STATES: Final = ("here", "transferred", "stale", "unexecuted", "unassessed")
+"""What is proven of a file, a symbol or a test; a number means the place in this list."""
+HERE, TRANSFERRED, STALE_HERE, UNEXECUTED, UNASSESSED = range(len(STATES))
+_CODES: Final = {
+    "passed": "p",
+    "failed": "f",
+    "error": "e",
+    "skipped": "s",
+    "xfailed": "x",
+    "xpassed": "u",
+    "flaky": "k",
+}
+"""Outcome → its letter; a capital one means another environment than that of the newest run."""
+_NOT_RUN: Final = "."
+_FAILED: Final = "fe"
+_MOST_RUNS: Final = 30
+_MOST_TESTS: Final = 50_000
+_MOST_EXPLAINED: Final = 50
+"""Failing tests of which is asked what changed since they passed."""
+
+
+class ReportTests(NamedTuple):
+    """The runs and the tests of a report."""
+
+    runs: list[dict[str, Any]]
+    run_place: dict[str, int]
+    """Run → its place in `runs`."""
+    names: list[str]
+    """The tests, as they are called now, before anything of their names is withheld."""
+    place: dict[str, int]
+    """Test → its place in `names`."""
+    plain: dict[str, Any]
+    """The columns of `tests`, as JSON has them."""
+    flaky: list[int]
+    omitted: dict[str, int]
+
+
+def report_tests(
+    ws: Workspace,
+    evidence: Snapshot,
+    runs: Runs,
+    failing: Sequence[FailingTest],
+    missing: Iterable[Missing],
+    texts: ReportTexts,
+    file_place: Mapping[str, int],
+) -> ReportTests:
+    """Return the tests that this content has, with their history. `missing`: tests that are expected
+    and have no valid result; `file_place`: path → the place of the file in the report.
+    """
+    entries = _newest_runs(evidence)
+    history = _history(runs, entries)
+    states = _states(runs, missing)
+    states |= {test.test: STALE_HERE for test in failing if "::" in test.test} | states
+    known = sorted(name for name in states if texts.shows_file(TestName(name).path))
+    names, number_omitted = known[:_MOST_TESTS], max(0, len(known) - _MOST_TESTS)
+    place = {name: at for at, name in enumerate(names)}
+    run_place = {entry.receipt.run: at for at, entry in enumerate(entries)}
+    strips = [_strip(history.get(name, {}), entries) for name in names]
+    columns: dict[str, Any] = {
+        "name": [texts.name(name) for name in names],
+        "file": [file_place.get(TestName(name).path) for name in names],
+        "outcome": [
+            _last_outcome(runs.results.get(name), strip, run_place)
+            for name, strip in zip(names, strips, strict=True)
+        ],
+        "state": [states[name] for name in names],
+        "strip": strips,
+        "ms": [_times(history.get(name, {}), len(entries)) for name in names],
+        "red_since": [_red_since(strip) for strip in strips],
+        "since": _since(ws, failing, names, texts),
+    }
+    flaky = _flaky_places(ws, evidence, runs, place)
+    omitted = {
+        "tests": number_omitted,
+        "tests only in older runs": len({*history} - {*states}),
+        "runs": _number_of_runs(evidence) - len(entries),
+    }
+    return ReportTests(
+        [_run(entry.receipt, entry.origin, texts) for entry in entries],
+        run_place,
+        names,
+        place,
+        columns,
+        flaky,
+        {name: number for name, number in omitted.items() if number > 0},
+    )
+
+
+# runs
+
+
+def _newest_runs(evidence: Snapshot) -> list[Entry]:
+    """The newest runs that ran a test, the newest last."""
+    runs = [
+        entry
+        for entry in evidence.runs(_MOST_RUNS)
+        if not ran_no_test(entry.receipt.selection, entry.receipt.result)
+    ]
+    return runs[::-1]
+
+
+def _number_of_runs(evidence: Snapshot) -> int:
+    if evidence.db is None:
+        return 0
+    row = evidence.db.row("SELECT COUNT(*) FROM receipt WHERE source = 'pytest'")
+    return int(row[0]) if row else 0
+
+
+def _run(receipt: Receipt, origin: str, texts: ReportTexts) -> dict[str, Any]:
+    counts: Mapping[str, int] = receipt.result.get("counts") or {}
+    return {
+        "id": receipt.run,
+        "at": receipt.ended,
+        "head": receipt.head or "",
+        "status": run_outcome(receipt.result),
+        "passed": counts.get("passed", 0),
+        "failed": counts.get("failed", 0) + counts.get("error", 0),
+        "skipped": counts.get("skipped", 0),
+        "ms": _milliseconds(receipt.started, receipt.ended),
+        "by": _maker(receipt, origin),
+        "environment": texts.name(_environment(receipt)),
+    }
+
+
+def _maker(receipt: Receipt, origin: str) -> str:
+    """`ci`, `agent`, `here`, or who signed it; without the name of a user or a machine."""
+    if origin != "local":
+        return origin.partition(":")[0]
+    kind = receipt.producer.partition(":")[0]
+    if kind in ("ci", "agent"):
+        return kind
+    return "here"
+
+
+def _environment(receipt: Receipt) -> str:
+    """`cpython 3.13.0, Linux x86_64`."""
+    environment = receipt.environment
+    parts = (
+        " ".join(
+            str(environment[key]) for key in ("implementation", "python") if environment.get(key)
+        ),
+        str(environment.get("platform") or ""),
+    )
+    return ", ".join(filter(None, parts))
+
+
+def _milliseconds(started: str, ended: str) -> int | None:
+    """The time between two moments; None where one is not known."""
+    try:
+        seconds = (datetime.fromisoformat(ended) - datetime.fromisoformat(started)).total_seconds()
+    except ValueError:
+        return None
+    return max(0, round(1000 * seconds))
+
+
+# results
+
+
+class _Attempt(NamedTuple):
+    """A result of a test in one run."""
+
+    outcome: str
+    duration_us: int
+
+
+_History = dict[str, dict[int, _Attempt]]
+"""Test, as it is called now → place of a run → its worst result there."""
+
+
+def _history(runs: Runs, entries: Sequence[Entry]) -> _History:
+    history: _History = {}
+    name_of = cache(lambda subject: runs.names.current(lasting_name(subject.removeprefix("test:"))))
+    for at, entry in enumerate(entries):
+        for result in entry.receipt.evidence:
+            if result.kind != "TestResult" or "::" not in result.subject:
+                continue
+            name = name_of(result.subject)
+            attempt = _Attempt(result.outcome, result.duration_us)
+            earlier = history.setdefault(name, {}).get(at)
+            if earlier is None or earlier.outcome not in REFUTES:
+                history[name][at] = attempt
+    return history
+
+
+def _states(runs: Runs, missing: Iterable[Missing]) -> dict[str, int]:
+    """Test, as it is called now → the place of its state in `STATES`."""
+    own_runs = {part.original.receipt.run for part in runs.parts if part.is_own}
+    states: dict[str, int] = {}
+    for name, result in runs.results.items():
+        if "::" in name and not runs.removed(name):
+            states[name] = _state(result, own_runs)
+    for test in missing:
+        if "::" in test.name:
+            states.setdefault(lasting_name(test.name), UNEXECUTED)
+    return states
+
+
+def _state(result: Result, own_runs: set[str]) -> int:
+    if result.state == VALID:
+        return HERE if result.run in own_runs else TRANSFERRED
+    if result.state == STALE:
+        return STALE_HERE
+    return UNASSESSED
+
+
+def _strip(attempts: Mapping[int, _Attempt], entries: Sequence[Entry]) -> str:
+    """A letter for each run."""
+    newest = environment_key(entries[-1].receipt) if entries else ()
+    letters = []
+    for at, entry in enumerate(entries):
+        letter = _CODES.get(attempts[at].outcome, _NOT_RUN) if at in attempts else _NOT_RUN
+        is_other = environment_key(entry.receipt) != newest
+        letters.append(letter.upper() if is_other else letter)
+    return "".join(letters)
+
+
+def _last_outcome(result: Result | None, strip: str, run_place: Mapping[str, int]) -> str:
+    """The letter of the result that counts here; of a test without one that of the newest run."""
+    if result is not None and result.state == VALID:
+        if result.run in run_place:
+            return strip[run_place[result.run]].lower()
+        return _CODES.get(result.outcome, _NOT_RUN)
+    return next((letter.lower() for letter in reversed(strip) if letter != _NOT_RUN), _NOT_RUN)
+
+
+def _times(attempts: Mapping[int, _Attempt], number: int) -> list[int | None] | None:
+    """Milliseconds in each run; None where it was not measured in any."""
+    if not any(attempt.duration_us for attempt in attempts.values()):
+        return None
+    return [
+        round(attempts[at].duration_us / 1000) if at in attempts else None for at in range(number)
+    ]
+
+
+def _red_since(strip: str) -> int | None:
+    """The run from which on a test failed whenever it ran; None: it did not fail last."""
+    since = None
+    for at in range(len(strip) - 1, -1, -1):
+        if strip[at] == _NOT_RUN:
+            continue
+        if strip[at].lower() not in _FAILED:
+            break
+        since = at
+    return since
+
+
+def _since(
+    ws: Workspace, failing: Sequence[FailingTest], names: Sequence[str], texts: ReportTexts
+) -> list[str]:
+    """What changed since each failing test passed last, in words; empty for all others."""
+    failures = {test.test: test.failure for test in failing[:_MOST_EXPLAINED] if "::" in test.test}
+    answers = since_pass(ws, failures) if failures else {}
+    words = {
+        test: f"since it passed in run {answer.passed[:8]}: "
+        + (", ".join(answer.changed) or "nothing that it executed changed")
+        for test, answer in answers.items()
+        if answer.passed
+    }
+    return [texts.sentence(words[name]) if name in words else "" for name in names]
+
+
+def _flaky_places(
+    ws: Workspace, evidence: Snapshot, runs: Runs, place: Mapping[str, int]
+) -> list[int]:
+    if evidence.db is None:
+        return []
+    tests = (runs.names.current(test.test) for test in flaky_tests(ws, evidence.db))
+    return sorted({place[name] for name in tests if name in place})
