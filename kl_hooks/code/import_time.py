@@ -22,9 +22,9 @@ import typing
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from kl_hooks.code.assignments import is_immutable
 from kl_hooks.code.scanner.parser import parse_tree
@@ -180,8 +180,27 @@ class ImportTime:
     warned: tuple[str, ...] = ()
     """What the compiler warns of, once for each place: where warnings are errors, it refuses."""
 
+    def plain(self) -> dict[str, Any]:
+        """As JSON."""
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        return values | {
+            "headers": {name: header._asdict() for name, header in self.headers.items()}
+        }
 
-@lru_cache(maxsize=512)  # the same contents are compared with each of the recorded runs
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """The way back. KeyError and TypeError for what `plain` did not make."""
+        headers = {name: Header(**_as_tuples(row)) for name, row in plain["headers"].items()}
+        return cls(**{**_as_tuples(plain), "headers": headers})
+
+
+def _as_tuples(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON has lists for tuples."""
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()
+    }
+
+
 def import_time(content: bytes) -> ImportTime:
     """Read what importing a file of this content executes. Never raises for bad source."""
     try:

@@ -14,11 +14,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Final, TypeGuard
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Self, TypeGuard
 
-from kl_hooks.code.scanner.parser import parse_tree
+from kl_hooks.code.scanner.parser import nodes_inside, parse_tree
 
 _ANY: Final = "?"
 """In place of a module's name: an object that doesn't resolve, which may be any module."""
@@ -94,6 +93,23 @@ class SymbolUses:
     reads_source: bool = False
     """Whether it asks for source: comments and layout, too."""
 
+    def plain(self) -> dict[str, Any]:
+        """As JSON, without what has its default."""
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        return {
+            name: sorted(value) if isinstance(value, set) else value
+            for name, value in values.items()
+            if value
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """The way back. TypeError for what `plain` did not make."""
+        values: dict[str, Any] = {
+            name: set(value) if isinstance(value, list) else value for name, value in plain.items()
+        }
+        return cls(**values)
+
     @property
     def lists_anything(self) -> bool:
         """Whether it lists an object that may be any module."""
@@ -119,6 +135,27 @@ class Introspection:
     """Modules of which it imports everything; relative ones with leading dots."""
     error: str = ""
 
+    def plain(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "symbols": {symbol: uses.plain() for symbol, uses in self.symbols.items()},
+            "bases": {name: sorted(names) for name, names in self.bases.items()},
+            "aliases": dict(self.aliases),
+            "stars": sorted(self.stars),
+            "error": self.error,
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """The way back. KeyError and TypeError for what `plain` did not make."""
+        return cls(
+            {symbol: SymbolUses.from_plain(uses) for symbol, uses in plain["symbols"].items()},
+            {name: frozenset(names) for name, names in plain["bases"].items()},
+            plain["aliases"],
+            frozenset(plain["stars"]),
+            plain["error"],
+        )
+
     @property
     def names_of_bases(self) -> frozenset[str]:
         """Identifiers in bases and in annotations of fields."""
@@ -129,7 +166,6 @@ class Introspection:
         return symbol == _AT_IMPORT or symbol in self.bases
 
 
-@lru_cache(maxsize=512)  # asked for each of the recorded runs
 def introspection(content: bytes) -> Introspection:
     """Read the uses of a file of this content. Never raises for bad source."""
     try:
@@ -152,7 +188,7 @@ class _Reader:
         self._stars: set[str] = set()
 
     def read(self) -> Introspection:
-        for node in ast.walk(self._tree):
+        for node in nodes_inside(self._tree):
             self._note_import(node)
         for statement in self._tree.body:
             self._statement(statement, _AT_IMPORT)
@@ -236,40 +272,40 @@ class _Reader:
     def _code(self, root: ast.AST, symbol: str) -> None:
         """Add what a piece of code uses, with all that is inside."""
         uses = self._symbols.setdefault(symbol, SymbolUses())
-        statements = [node for node in ast.walk(root) if _is_text(node)]
-        for statement in statements:
-            self._note_examples(statement)
-        unused = {id(statement.value) for statement in statements}
-        bases_of_attributes = {
-            id(node.value) for node in ast.walk(root) if isinstance(node, ast.Attribute)
-        }
-        for node in ast.walk(root):
-            if id(node) not in unused:
-                uses.names.update(_names(node))
-            if isinstance(node, ast.Call):
-                uses.listed.update(self._listed(node))
-                uses.lists_own = uses.lists_own or self._lists_own(node)
-                if self._asks_by_computed_name(node):
-                    uses.asks_by_computed_names = True
-            full_name = self._full_name(node)
-            if full_name in _IMPORTERS:
-                uses.values.add(_ANY)
-            if isinstance(node, ast.Name) and id(node) not in bases_of_attributes:
+        nodes = nodes_inside(root)
+        # one look for what stands in another node, then one for what it says
+        texts = [node for node in nodes if _is_text(node)]
+        for text in texts:
+            self._note_examples(text)
+        unused = {id(text.value) for text in texts}
+        attribute_bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+        for node in nodes:
+            if isinstance(node, ast.Name):
+                self._name(node, uses, is_value=id(node) not in attribute_bases)
+            elif isinstance(node, ast.Attribute):
+                self._attribute(node, uses, is_value=id(node) not in attribute_bases)
+            elif isinstance(node, ast.Constant):
+                if id(node) not in unused:
+                    uses.names.update(_names(node))
+                uses.reads_docs = uses.reads_docs or node.value == "__doc__"
+            elif isinstance(node, ast.Call):
+                self._call(node, uses)
+
+    def _name(self, node: ast.Name, uses: SymbolUses, *, is_value: bool) -> None:
+        uses.names.add(node.id)
+        uses.reads_docs = uses.reads_docs or node.id == "__doc__"
+        full_name = self._full_name(node)
+        if full_name:
+            _note_full_name(full_name, uses)
+            if is_value and node.id in self._imported:
                 # what `from a import b` binds may be a module
-                uses.values.update(filter(None, [self._imported.get(node.id, "")]))
-            if isinstance(node, ast.Attribute):
-                self._attribute(node, full_name, uses)
-                if full_name and id(node) not in bases_of_attributes:
-                    uses.values.add(full_name)
-            if isinstance(node, ast.Constant | ast.Name):
-                text = node.id if isinstance(node, ast.Name) else node.value
-                uses.reads_docs = uses.reads_docs or text == "__doc__"
-            if full_name and full_name.startswith(_READERS_OF_ANNOTATIONS):
-                uses.reads_annotations = True
-            if full_name and full_name.startswith(_READERS_OF_DOCS):
-                uses.reads_docs = True
-            if full_name and full_name.startswith(_READERS_OF_SOURCE):
-                uses.reads_source = True
+                uses.values.add(full_name)
+
+    def _call(self, node: ast.Call, uses: SymbolUses) -> None:
+        uses.listed.update(self._listed(node))
+        uses.lists_own = uses.lists_own or self._lists_own(node)
+        if self._asks_by_computed_name(node):
+            uses.asks_by_computed_names = True
 
     def _note_examples(self, text: ast.Expr) -> None:
         """The names in examples of a docstring: a doctest executes them, and nothing of the file."""
@@ -278,7 +314,13 @@ class _Reader:
             uses = self._symbols.setdefault(_AT_IMPORT, SymbolUses())
             uses.names.update(_IDENTIFIER.findall(value))
 
-    def _attribute(self, node: ast.Attribute, full_name: str, uses: SymbolUses) -> None:
+    def _attribute(self, node: ast.Attribute, uses: SymbolUses, *, is_value: bool) -> None:
+        uses.names.add(node.attr)
+        full_name = self._full_name(node)
+        if full_name:
+            _note_full_name(full_name, uses)
+            if is_value:
+                uses.values.add(full_name)
         if node.attr == "__subclasses__":
             uses.lists_subclasses = True
         elif node.attr == "__doc__":
@@ -342,6 +384,18 @@ class _Reader:
                 return "builtins.__import__"
             return ""
         return ".".join([root, *reversed(attributes)])
+
+
+def _note_full_name(full_name: str, uses: SymbolUses) -> None:
+    """Add what a name asks for that imports give: `inspect.getdoc`."""
+    if full_name in _IMPORTERS:
+        uses.values.add(_ANY)
+    if full_name.startswith(_READERS_OF_ANNOTATIONS):
+        uses.reads_annotations = True
+    if full_name.startswith(_READERS_OF_DOCS):
+        uses.reads_docs = True
+    if full_name.startswith(_READERS_OF_SOURCE):
+        uses.reads_source = True
 
 
 def _evaluated_by_import(node: Function) -> Iterator[ast.expr]:

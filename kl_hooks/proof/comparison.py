@@ -13,12 +13,11 @@ from typing import Final, NamedTuple
 
 from kl_hooks.code.assignments import ALL, Body, bodies, changed_assignments
 from kl_hooks.code.function_code import placed_functions
-from kl_hooks.code.import_time import ImportTime, import_time
+from kl_hooks.code.import_time import ImportTime
 from kl_hooks.code.introspection import (
     WORDS,
     Introspection,
     SymbolUses,
-    introspection,
 )
 from kl_hooks.evidence.executed import NOTHING_BEHIND, Behind, Executed, test_path
 from kl_hooks.evidence.reads import Read
@@ -168,7 +167,7 @@ class Comparison:
             old, new = (
                 ImportTime(refused="0:0: it can't be read")
                 if content is None
-                else import_time(content)
+                else self.difference.source.import_time(content)
                 for content in contents
             )
             self._import_times[path] = old, new
@@ -292,7 +291,7 @@ class Comparison:
         """The uses of a file as it was when the run executed it."""
         if path not in self._introspections:
             content = self.difference.text(path, 0)
-            self._introspections[path] = introspection(content or b"")
+            self._introspections[path] = self.difference.source.introspection(content or b"")
         return self._introspections[path]
 
     def _imported_files_with(self, *words: str) -> list[str]:

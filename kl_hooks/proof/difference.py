@@ -37,6 +37,7 @@ from kl_hooks.proof.pytest_config import (
     pytest_table,
 )
 from kl_hooks.proof.requirements import install_options, requirement_changes
+from kl_hooks.proof.source_facts import source_facts
 from kl_hooks.store.database import Database, chunks
 from kl_hooks.workspace import Workspace
 
@@ -111,6 +112,7 @@ def difference(
         reads,
         lambda words: mentions(repo, words, other),
         lambda path, side: reader.now(path) if side else reader.before(path),
+        source_facts(ws.cache),
         cache(lambda folder: _is_lasting(repo, changed, other, folder)),
         tuple(required),
         cache(reader.pytest_config),
@@ -159,6 +161,8 @@ def is_document(path: str, exclude: Sequence[str] = ()) -> bool:
     return provenance.is_document(path) or any(path_matches(path, one) for one in exclude)
 
 
+_IDENTIFIER: Final = re.compile(r"\w+", re.ASCII)
+"""What has no character that means something in a regular expression."""
 _AT_ONCE: Final = 200
 """Python files that are read together: more would be read in vain."""
 
@@ -375,12 +379,22 @@ def mentions(
 ) -> dict[str, frozenset[str]]:
     """Words → the Python files of a content that have them as words."""
     files_by_word: dict[str, set[str]] = {}
-    for batch in chunks(sorted(set(words))):
-        options = [part for word in batch for part in ("-e", word)]
-        rows = iter(_grep(repo, ("-o", "-w", "-F", *options), other))
+    for patterns in _patterns(sorted(set(words))):
+        rows = iter(_grep(repo, ("-o", "-w", *patterns), other))
         for path in rows:
             files_by_word.setdefault(next(rows, ""), set()).add(path)
     return {word: frozenset(files) for word, files in files_by_word.items()}
+
+
+def _patterns(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The words as patterns for git, with the option that says of which sort these are."""
+    identifiers = [word for word in words if _IDENTIFIER.fullmatch(word)]
+    # git tries one pattern after the other at each match, so that 300 words in 1,300 files take
+    # 16 s; as one expression, which is one automaton, half a second
+    for batch in chunks(identifiers):
+        yield "-E", "-e", "|".join(batch)
+    for batch in chunks([word for word in words if not _IDENTIFIER.fullmatch(word)]):
+        yield "-F", *(part for word in batch for part in ("-e", word))
 
 
 def _grep(repo: Repository, options: Sequence[str], other: str | None) -> Iterator[str]:

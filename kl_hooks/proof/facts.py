@@ -15,6 +15,7 @@ from kl_hooks.evidence.reach import Reach
 from kl_hooks.model.receipt import FACT_CLASSES
 from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.requirements import RequirementChange
+from kl_hooks.proof.source_facts import SourceFacts
 
 VALID: Final = "valid"
 STALE: Final = "stale"
@@ -77,6 +78,9 @@ def _no_mentions(words: Iterable[str]) -> Mapping[str, frozenset[str]]:
     return {}
 
 
+_UNKEPT: Final = SourceFacts()
+
+
 def _default_config(path: str) -> PytestConfig:
     return PytestConfig()
 
@@ -99,6 +103,8 @@ class Difference:
     text: Callable[[str, int], bytes | None] = _no_text
     """(path, 0: before, 1: now) → the bytes of a file; None where it is not there or can't be read.
     """
+    source: SourceFacts = _UNKEPT
+    """What a content of source says by itself."""
     is_lasting: Callable[[str], bool] = _never
     """Whether a folder has a file in both contents, so that it is in both."""
     requirements: tuple[RequirementChange, ...] = ()

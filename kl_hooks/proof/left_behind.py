@@ -196,7 +196,7 @@ class _Comparisons:
     def __init__(self, runs: Sequence[OtherRun]) -> None:
         self._by_run: dict[str, Comparison] = {}
         others = (run.changes for run in runs if not run.is_own)
-        self._text = next(others, Difference()).text
+        self._other = next(others, Difference())
 
     def of(self, run: OtherRun) -> Comparison:
         """Of a run that recorded what its tests executed."""
@@ -204,7 +204,11 @@ class _Comparisons:
             assert run.executed is not None
             difference = run.changes
             if run.is_own:  # what it ran on is there now
-                difference = replace(difference, text=lambda path, side: self._text(path, 1))
+                difference = replace(
+                    difference,
+                    text=lambda path, side: self._other.text(path, 1),
+                    source=self._other.source,
+                )
             self._by_run[run.original.id] = Comparison(run.executed, difference)
         return self._by_run[run.original.id]
 

@@ -94,6 +94,21 @@ def parse_tree(content: bytes) -> ast.Module:
         return ast.parse(content)
 
 
+def nodes_inside(root: ast.AST) -> list[ast.AST]:
+    """A node and all that is inside, level by level: what `ast.walk` gives by a generator for each
+    node and one for each field.
+    """
+    nodes = [root]
+    for node in nodes:  # grows by the nodes of the next level
+        for field in node._fields:
+            child = getattr(node, field, None)
+            if isinstance(child, list):
+                nodes += [part for part in child if isinstance(part, ast.AST)]
+            elif isinstance(child, ast.AST):
+                nodes.append(child)
+    return nodes
+
+
 cached_tree = lru_cache(maxsize=1)(parse_tree)
 """The same, for reading only and for few files: several questions about one file parse it once."""
 
