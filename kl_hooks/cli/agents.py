@@ -11,6 +11,7 @@ import click
 from kl_hooks.cli.output import echo_line, echo_lines, warn
 from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import CLEAN, FINDINGS
+from kl_hooks.model.text import counted
 from kl_hooks.operations import agents as operations
 
 
@@ -52,6 +53,9 @@ def _print_files(installation: operations.Installation) -> None:
     if installation.has_prompts is not None:
         context = "a brief" if installation.has_prompts else "no context (a brief with --prompts)"
         echo_line(f"{'prompts':<10} get {context}")
+    if installation.graph_files is not None:
+        number = counted(installation.graph_files, "source file")
+        echo_line(f"{'graph':<10} {number}, for notes after an edit")
 
 
 @operation_command(operations.STATUS, group=agents)

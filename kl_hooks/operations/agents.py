@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.agents.adapters import AGENTS
-from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.symbol import FilePath
 from kl_hooks.operations.operation import Operation
@@ -92,11 +92,17 @@ class Installation(NamedTuple):
     """Whether nothing was left as it is, in files that are hidden either."""
     has_prompts: bool | None = None
     """Whether prompts bring something from now on; None: that was not decided."""
+    graph_files: int | None = None
+    """Source files in the code graph, which notes after an edit rest on; None: it was not built."""
+    graph_problem: str = ""
+    """Why it could not be built."""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Why something was left as it is, of what may be shown."""
         remarks = [f"{edit.path}: {edit.remark}." for edit in self.files if edit.remark]
+        if self.graph_problem:
+            remarks.append(f"there are no notes after an edit: {self.graph_problem}")
         tracked = [edit.path for edit in self.files if edit.is_ignored is False]
         return (*remarks, *(f"{path}: {_TRACKED} hint: git rm --cached {path}" for path in tracked))
 
@@ -130,6 +136,8 @@ def _install(ws: Workspace, request: InstallRequest, _access: Access) -> Install
     )
     installation = _installation(request.agent, changes, is_dry_run=request.is_dry_run)
     installation = installation._replace(has_prompts=request.has_prompts)
+    if not request.is_dry_run:
+        installation = _with_graph(ws, installation)
     names_machine = bool(agent.shared_file) and not request.is_shared
     if request.is_dry_run or not names_machine:
         return installation
@@ -139,6 +147,18 @@ def _install(ws: Workspace, request: InstallRequest, _access: Access) -> Install
         for edit in installation.files
     )
     return installation._replace(files=tuple(files))
+
+
+def _with_graph(ws: Workspace, installation: Installation) -> Installation:
+    """With the code graph as of now. A hook after an edit must not wait for a first one, so that
+    without it the first session would be told nothing.
+    """
+    from kl_hooks.code.query.session import refresh_graph
+
+    try:
+        return installation._replace(graph_files=refresh_graph(ws).files)
+    except KlError as problem:
+        return installation._replace(graph_problem=str(problem))
 
 
 def _uninstall(ws: Workspace, request: UninstallRequest, _access: Access) -> Installation:
@@ -191,6 +211,8 @@ def _installation_to_dict(installation: Installation) -> dict[str, Any]:
     }
     if installation.has_prompts is not None:
         plain["prompts"] = installation.has_prompts
+    if installation.graph_files is not None:
+        plain["graph"] = {"files": installation.graph_files}
     return plain
 
 
@@ -203,7 +225,8 @@ INSTALL: Final = Operation(
     a few lines; a block that was edited is never overwritten. Ends with 1 where something was left
     as it is; the reason is shown.
 
-    A file that names an interpreter of this machine is ignored by git, by .git/info/exclude.
+    A file that names an interpreter of this machine is ignored by git, by .git/info/exclude. The
+    code graph is built, which notes after an edit rest on.
     """,
     InstallRequest,
     _install,
@@ -212,6 +235,7 @@ INSTALL: Final = Operation(
     "kl agents install claude --dry-run",
     is_tool=False,
     writes=True,
+    progress="reading the code for notes after an edit",
 )
 
 UNINSTALL: Final = Operation(

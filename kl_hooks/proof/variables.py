@@ -18,12 +18,17 @@ from kl_hooks.model.text import name_list
 from kl_hooks.workspace import Workspace
 
 _NAMED: Final = 3
+_OF_SHELLS: Final = frozenset({"_", "OLDPWD", "SHLVL"})
+"""What a shell sets anew for each command (bash(1), Shell Variables; POSIX, 2.5.3). A run that a
+program started has none of them: that says how it was started, not what it ran on.
+"""
 
 
 def set_variables(executed: Executed | None) -> frozenset[str]:
     """The variables that a run looked for in vain, and that are set now."""
     reads = executed.reads.everything() if executed and executed.reads else frozenset[Read]()
-    return frozenset(name for path, name in reads if path == VARIABLES and name in os.environ)
+    looked_for = {name for path, name in reads if path == VARIABLES} - _OF_SHELLS
+    return frozenset(name for name in looked_for if name in os.environ)
 
 
 def variable_notes(ws: Workspace, runs: Iterable[Executed]) -> list[str]:
@@ -44,6 +49,8 @@ def variable_notes(ws: Workspace, runs: Iterable[Executed]) -> list[str]:
 
 def _changed_variables(ws: Workspace, digests: PrivateDigests, executed: Executed) -> Iterable[str]:
     for path, name in executed.reads.everything() if executed.reads else ():
+        if name in _OF_SHELLS:
+            continue
         recorded = executed.private.get(variable_key(name), "") if path == SET_VARIABLES else ""
         if digests.is_own(recorded) and digests.of_variable(name, ws.environ) != recorded:
             yield name

@@ -58,6 +58,7 @@ def test_database():
 
 def test_variable():
     assert os.environ.get("APP_" + "MODE", "1") and dict(os.environ) and os.environ["PATH"]
+    os.environ.get("_"), os.environ.get("SHLVL"), os.environ.get("OLDPWD")
 
 def test_own_variable(monkeypatch):
     monkeypatch.setenv("APP_OWN", "1")
@@ -104,8 +105,13 @@ def impacted(folder: Path, variables: Mapping[str, str] = MappingProxyType({})) 
     return {test["test"].partition("::")[2] for test in json.loads(done.stdout)["tests"]}
 
 
+SET_BY_SHELLS = {"_": "/usr/bin/python3", "SHLVL": "2", "OLDPWD": "/"}
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in SET_BY_SHELLS:
+        monkeypatch.delenv(name, raising=False)  # as where a program starts the run
     folder = repository(tmp_path / "looking", FILES)
     sqlite3.connect(folder / "my store.db").close()
     git(folder, "add", "-A")
@@ -138,6 +144,8 @@ def test_what_tests_look_for_reaches_them(project: Path) -> None:
             {"test_variable"} if name == "APP_MODE" else set()
         )
     assert impacted(project, {"PATH": "/usr/bin:/bin:/usr/local/bin"}) == set()
+    # what a shell sets for each command says how the run was started
+    assert impacted(project, SET_BY_SHELLS) == set()
     # what was there when the run was over is no news
     (project / "folder" / "x.tmp").touch()
     assert impacted(project) == {"test_listing"}
