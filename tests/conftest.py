@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.assertion.rewrite import PYC_TAIL
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.forked_pytest import COMMAND, end_servers
 from tests.support import HERE, INNER, TEMPLATES, Checkout, catch_ignored_signals, checkout, isolate
@@ -23,11 +23,12 @@ from tests.team_server import TeamServer, team_server
 
 pytest_plugins = ["pytester"]
 
-# No deadline: a busy machine is no failure. `pytest --hypothesis-profile=thorough` takes minutes
-# per test.
-settings.register_profile("few", deadline=None, max_examples=10)
-settings.register_profile("ci", deadline=None, max_examples=25)
-settings.register_profile("thorough", deadline=None, max_examples=400)
+# No deadline, no limit for making examples: a busy machine is no failure.
+# `pytest --hypothesis-profile=thorough` takes minutes per test.
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("few", PATIENT, max_examples=10)
+settings.register_profile("ci", PATIENT, max_examples=25)
+settings.register_profile("thorough", PATIENT, max_examples=400)
 settings.load_profile("ci")
 
 TESTS = HERE / "tests"

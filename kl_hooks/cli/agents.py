@@ -50,12 +50,12 @@ def _print_files(installation: operations.Installation) -> None:
     echo_lines(f"{edit.action:<10} {edit.path}" for edit in installation.files)
     ignored = (edit.path for edit in installation.files if edit.is_ignored)
     echo_lines(f"{'ignored':<10} {path}, in this clone" for path in ignored)
-    if installation.has_prompts is not None:
-        context = "a brief" if installation.has_prompts else "no context (a brief with --prompts)"
-        echo_line(f"{'prompts':<10} get {context}")
     if installation.graph_files is not None:
         number = counted(installation.graph_files, "source file")
         echo_line(f"{'graph':<10} {number}, for notes after an edit")
+    if installation.has_prompts is not None:
+        context = "a brief" if installation.has_prompts else "no context (a brief with --prompts)"
+        echo_line(f"{'prompts':<10} get {context}")
 
 
 @operation_command(operations.STATUS, group=agents)
