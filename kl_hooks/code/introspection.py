@@ -273,7 +273,7 @@ class _Reader:
         """Add what a piece of code uses, with all that is inside."""
         uses = self._symbols.setdefault(symbol, SymbolUses())
         nodes = nodes_inside(root)
-        # one look for what stands in another node, then one for what it says
+        # first what is in another node, then what each means
         texts = [node for node in nodes if _is_text(node)]
         for text in texts:
             self._note_examples(text)

@@ -151,7 +151,7 @@ def _install(ws: Workspace, request: InstallRequest, _access: Access) -> Install
 
 def _with_graph(ws: Workspace, installation: Installation) -> Installation:
     """With the code graph as of now. A hook after an edit must not wait for a first one, so that
-    without it the first session would be told nothing.
+    without it the first session would have no notes.
     """
     from kl_hooks.code.query.session import refresh_graph
 

@@ -387,7 +387,7 @@ def mentions(
 
 
 def _patterns(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The words as patterns for git, with the option that says of which sort these are."""
+    """The words as patterns for git, with the option for their sort."""
     identifiers = [word for word in words if _IDENTIFIER.fullmatch(word)]
     # git tries one pattern after the other at each match, so that 300 words in 1,300 files take
     # 16 s; as one expression, which is one automaton, half a second

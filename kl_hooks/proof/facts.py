@@ -104,7 +104,7 @@ class Difference:
     """(path, 0: before, 1: now) → the bytes of a file; None where it is not there or can't be read.
     """
     source: SourceFacts = _UNKEPT
-    """What a content of source says by itself."""
+    """What a content of source has by itself."""
     is_lasting: Callable[[str], bool] = _never
     """Whether a folder has a file in both contents, so that it is in both."""
     requirements: tuple[RequirementChange, ...] = ()

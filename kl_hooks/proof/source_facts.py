@@ -28,14 +28,14 @@ _Fact = TypeVar("_Fact", Introspection, ImportTime)
 READERS: Final = (assignments, import_time, introspection, parser)
 """The modules that decide what is read: where one of them changes, everything is read again."""
 _MOST: Final = 1_024
-"""Contents of each sort that are kept in memory: each recorded run asks about the same."""
+"""Contents of each sort in memory: each recorded run asks about the same."""
 
 
 class SourceFacts:
-    """Reads contents, and keeps what it read in the cache; without one in memory only."""
+    """Reads contents, and stores what it read in the cache; without one in memory only."""
 
-    def __init__(self, kept: Cache | None = None) -> None:
-        self._kept = kept
+    def __init__(self, cache: Cache | None = None) -> None:
+        self._cache = cache
         # of the object: what a cache has must not be answered for another one
         self.introspection = lru_cache(maxsize=_MOST)(self._introspection)
         self.import_time = lru_cache(maxsize=_MOST)(self._import_time)
@@ -57,17 +57,17 @@ class SourceFacts:
         read: Callable[[bytes], _Fact],
         from_plain: Callable[[Any], _Fact],
     ) -> _Fact:
-        if self._kept is None:
+        if self._cache is None:
             return read(content)
         key = f"{sort}/{_version()}/{hashlib.sha256(content).hexdigest()}"
-        packed = self._kept.get(key)
+        packed = self._cache.get(key)
         if packed is not None:
             try:
                 return from_plain(json.loads(zlib.decompress(packed)))
             except (zlib.error, ValueError, TypeError, KeyError, RecursionError):
                 pass  # not of this form: read again
         fact = read(content)
-        self._kept.set(key, zlib.compress(json.dumps(fact.plain()).encode(), level=1), None)
+        self._cache.set(key, zlib.compress(json.dumps(fact.plain()).encode(), level=1), None)
         return fact
 
 
@@ -81,6 +81,6 @@ def _version() -> str:
 
 
 @lru_cache(maxsize=1)
-def source_facts(kept: Cache) -> SourceFacts:
+def source_facts(cache: Cache) -> SourceFacts:
     """Those of a workspace: all comparisons share them."""
-    return SourceFacts(kept)
+    return SourceFacts(cache)

@@ -20,7 +20,7 @@ from kl_hooks.workspace import Workspace
 _NAMED: Final = 3
 _OF_SHELLS: Final = frozenset({"_", "OLDPWD", "SHLVL"})
 """What a shell sets anew for each command (bash(1), Shell Variables; POSIX, 2.5.3). A run that a
-program started has none of them: that says how it was started, not what it ran on.
+program started has none of them: they show how it was started, not what it ran on.
 """
 
 

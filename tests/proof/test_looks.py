@@ -144,7 +144,7 @@ def test_what_tests_look_for_reaches_them(project: Path) -> None:
             {"test_variable"} if name == "APP_MODE" else set()
         )
     assert impacted(project, {"PATH": "/usr/bin:/bin:/usr/local/bin"}) == set()
-    # what a shell sets for each command says how the run was started
+    # what a shell sets for each command shows how the run was started
     assert impacted(project, SET_BY_SHELLS) == set()
     # what was there when the run was over is no news
     (project / "folder" / "x.tmp").touch()

@@ -1,4 +1,4 @@
-"""What is read in source files for a verdict, and kept: the same facts, each content read once."""
+"""What is read in source files for a verdict, and cached: the same facts, each content read once."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ ODD = [b"", b"def f(:\n", b"\xff\xfe", b"a\0b", b"class A(B, metaclass=C):\n    
 
 
 @pytest.mark.parametrize("content", [*ODD, *(path.read_bytes() for path in PRODUCT)])
-def test_facts_that_were_kept_are_those_that_were_read(tmp_path: Path, content: bytes) -> None:
+def test_facts_that_were_cached_are_those_that_were_read(tmp_path: Path, content: bytes) -> None:
     first, second = SourceFacts(Cache(tmp_path)), SourceFacts(Cache(tmp_path))
     uses, effects = first.introspection(content), first.import_time(content)
     assert uses == introspection.introspection(content) == second.introspection(content)
     assert effects == import_time.import_time(content) == second.import_time(content)
 
 
-def test_a_kept_fact_that_is_none_is_read_again(tmp_path: Path) -> None:
-    kept = Cache(tmp_path)
-    SourceFacts(kept).introspection(b"a = b\n")
-    (key,) = kept.keys("")
+def test_a_cached_fact_that_is_none_is_read_again(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    SourceFacts(cache).introspection(b"a = b\n")
+    (key,) = cache.keys("")
     for packed in (
         b"no zlib",
         zlib.compress(b"no JSON"),
         zlib.compress(b"[]"),
         zlib.compress(b"{}"),
     ):
-        kept.set(key, packed, None)
-        assert SourceFacts(kept).introspection(b"a = b\n").symbols[""].names == {"a", "b"}
-        packed_again = kept.get(key)
+        cache.set(key, packed, None)
+        assert SourceFacts(cache).introspection(b"a = b\n").symbols[""].names == {"a", "b"}
+        packed_again = cache.get(key)
         assert packed_again is not None
         assert json.loads(zlib.decompress(packed_again))["symbols"][""]["names"] == ["a", "b"]
 
@@ -98,7 +98,7 @@ def test_the_second_verdict_parses_no_file_again(
 def _parsed_by_verdicts(
     folder: Path, monkeypatch: pytest.MonkeyPatch, *, number: int
 ) -> Iterator[int]:
-    """How many contents each of so many verdicts parses for what is kept."""
+    """How many contents each of so many verdicts parses for what is cached."""
     contents: list[bytes] = []
 
     def parse(content: bytes) -> ast.Module:
