@@ -213,9 +213,14 @@ def test_names(db: Database, test_list: int) -> list[str]:
     return [names[key] for key in ids]
 
 
-def read_entry(db: Database, row: Sequence[object]) -> Entry:
+def read_entry(
+    db: Database, row: Sequence[object], subjects_of_list: dict[int, list[str]] | None = None
+) -> Entry:
     """A row of the table as an Entry, with all of its evidence. One of `UNREADABLE` for an edited
     row.
+
+    `subjects_of_list`: list of tests → their IDs, where several rows are read: runs of one suite
+    share their list, which is read once, and stored once in memory.
     """
     seq, chain, origin, stored, header, test_list, outcomes, folded = row
     assert isinstance(seq, int)
@@ -230,11 +235,14 @@ def read_entry(db: Database, row: Sequence[object]) -> Entry:
     }
     plain: list[Evidence] = []
     if isinstance(test_list, int) and isinstance(outcomes, bytes):
-        names = test_names(db, test_list)
-        column = unpack_outcomes(outcomes, len(names))
+        lists = subjects_of_list if subjects_of_list is not None else {}
+        if test_list not in lists:
+            lists[test_list] = [f"test:{name}" for name in test_names(db, test_list)]
+        subjects = lists[test_list]
+        column = unpack_outcomes(outcomes, len(subjects))
         plain = [
-            Evidence("TestResult", f"test:{n}", what, us)
-            for n, (what, us) in zip(names, column, strict=True)
+            Evidence("TestResult", subject, what, us)
+            for subject, (what, us) in zip(subjects, column, strict=True)
         ]
     whole = dict(enumerate(plain)) | special
     if whole.keys() != set(range(len(whole))):
@@ -254,9 +262,10 @@ def _entries(db: Database, clause: str, values: Sequence[object] = ()) -> list[E
     edited one.
     """
     entries = []
+    subjects_of_list: dict[int, list[str]] = {}
     for row in db.rows(f"{_ENTRY} {clause}", tuple(values)):
         try:
-            entries.append(read_entry(db, row))
+            entries.append(read_entry(db, row, subjects_of_list))
         except UNREADABLE as problem:
             reason = (
                 f"receipt {row[0]} of the store can't be read ({type(problem).__name__}:"
@@ -563,7 +572,15 @@ def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:
             if not _REFUTING_CODES.isdisjoint(codes):
                 column = zip(names, codes, strict=True)
                 failed.update(f"test:{name}" for name, code in column if code in _REFUTING_CODES)
-    return [_failing_entry(*run, failed) for run in runs]
+    # of 20,000 names few are wanted, and they are at the same places in all runs of a list
+    wanted_of_list = {
+        id(names): [(at, name) for at, name in enumerate(names) if f"test:{name}" in failed]
+        for names in lists.values()
+    }
+    return [
+        _failing_entry(entry, wanted_of_list.get(id(names), ()), codes)
+        for entry, names, codes in runs
+    ]
 
 
 def results_of(
@@ -660,14 +677,16 @@ def failed_results(db: Database, limit: int) -> list[tuple[str, Evidence]]:
     return failures
 
 
-def _failing_entry(entry: Entry, names: Sequence[str], codes: bytes, failed: set[str]) -> Entry:
-    """The entry with the results of these tests alone; `entry` has those with details."""
+def _failing_entry(entry: Entry, wanted: Sequence[tuple[int, str]], codes: bytes) -> Entry:
+    """The entry with the results of these tests alone, by their places in its list; `entry` has
+    those with details.
+    """
     special = entry.receipt.evidence
     detailed = {one.subject for one in special}
     plain = [
-        Evidence("TestResult", f"test:{name}", TEST_OUTCOMES[code])
-        for name, code in zip(names, codes, strict=True)
-        if f"test:{name}" in failed and f"test:{name}" not in detailed
+        Evidence("TestResult", f"test:{name}", TEST_OUTCOMES[codes[at]])
+        for at, name in wanted
+        if f"test:{name}" not in detailed
     ]
     evidence = (*plain, *(one for one in special if one.kind == "TestResult"))
     return entry._replace(receipt=replace(entry.receipt, evidence=evidence))

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
+
+
+_NUMBERS: Final = frozenset((bool, int, float, type(None)))
+"""Types of values that hold no text."""
 
 
 class Listing(NamedTuple):
@@ -72,7 +76,8 @@ def leaves(value: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
         parts = value
     elif (named := named_parts(value)) is not None:
         parts = named.values()
-    return [leaf for part in parts for leaf in leaves(part, is_leaf)]
+    # a report has a million numbers, and no number is a leaf
+    return [leaf for part in parts if type(part) not in _NUMBERS for leaf in leaves(part, is_leaf)]
 
 
 def replaced(value: Any, is_leaf: Callable[[Any], bool], change: Callable[[Any], Any]) -> Any:

@@ -20,7 +20,7 @@ from kl_hooks.proof.since_pass import since_pass
 if TYPE_CHECKING:
     from kl_hooks.evidence.ledger import Entry
     from kl_hooks.evidence.snapshot import Snapshot
-    from kl_hooks.model.receipt import Receipt
+    from kl_hooks.model.receipt import Evidence, Receipt
     from kl_hooks.operations.report_text import ReportTexts
     from kl_hooks.proof.expected_tests import Missing
     from kl_hooks.proof.failing import FailingTest
@@ -84,7 +84,9 @@ def report_tests(
     names, number_omitted = known[:_MOST_TESTS], max(0, len(known) - _MOST_TESTS)
     place = {name: at for at, name in enumerate(names)}
     run_place = {entry.receipt.run: at for at, entry in enumerate(entries)}
-    strips = [_strip(history.get(name, {}), entries) for name in names]
+    is_other = _other_environments(entries)
+    no_results: _Attempts = [None] * len(entries)
+    strips = [_strip(history.get(name, no_results), is_other) for name in names]
     columns: dict[str, Any] = {
         "name": [texts.name(name) for name in names],
         "file": [file_place.get(TestName(name).path) for name in names],
@@ -94,7 +96,7 @@ def report_tests(
         ],
         "state": [states[name] for name in names],
         "strip": strips,
-        "ms": [_times(history.get(name, {}), len(entries)) for name in names],
+        "ms": [_times(history.get(name, no_results)) for name in names],
         "red_since": [_red_since(strip) for strip in strips],
         "since": _since(ws, failing, names, texts),
     }
@@ -185,29 +187,22 @@ def _milliseconds(started: str, ended: str) -> int | None:
 # results
 
 
-class _Attempt(NamedTuple):
-    """A result of a test in one run."""
-
-    outcome: str
-    duration_us: int
+_Attempts = list["Evidence | None"]
+"""The worst result of a test in each run; None where it did not run."""
 
 
-_History = dict[str, dict[int, _Attempt]]
-"""Test, as it is called now → place of a run → its worst result there."""
-
-
-def _history(runs: Runs, entries: Sequence[Entry]) -> _History:
-    history: _History = {}
+def _history(runs: Runs, entries: Sequence[Entry]) -> dict[str, _Attempts]:
+    """Test, as it is called now → its results."""
+    history: dict[str, _Attempts] = {}
     name_of = cache(lambda subject: runs.names.current(lasting_name(subject.removeprefix("test:"))))
     for at, entry in enumerate(entries):
         for result in entry.receipt.evidence:
             if result.kind != "TestResult" or "::" not in result.subject:
                 continue
-            name = name_of(result.subject)
-            attempt = _Attempt(result.outcome, result.duration_us)
-            earlier = history.setdefault(name, {}).get(at)
+            attempts = history.setdefault(name_of(result.subject), [None] * len(entries))
+            earlier = attempts[at]
             if earlier is None or earlier.outcome not in REFUTES:
-                history[name][at] = attempt
+                attempts[at] = result
     return history
 
 
@@ -232,14 +227,18 @@ def _state(result: Result, own_runs: set[str]) -> int:
     return UNASSESSED
 
 
-def _strip(attempts: Mapping[int, _Attempt], entries: Sequence[Entry]) -> str:
-    """A letter for each run."""
-    newest = environment_key(entries[-1].receipt) if entries else ()
+def _other_environments(entries: Sequence[Entry]) -> list[bool]:
+    """Of each run, whether it had another environment than the newest one."""
+    keys = [environment_key(entry.receipt) for entry in entries]
+    return [key != keys[-1] for key in keys]
+
+
+def _strip(attempts: Sequence[Evidence | None], is_other: Sequence[bool]) -> str:
+    """A letter for each run. `is_other`: of each, whether it had another environment."""
     letters = []
-    for at, entry in enumerate(entries):
-        letter = _CODES.get(attempts[at].outcome, _NOT_RUN) if at in attempts else _NOT_RUN
-        is_other = environment_key(entry.receipt) != newest
-        letters.append(letter.upper() if is_other else letter)
+    for result, other in zip(attempts, is_other, strict=True):
+        letter = _CODES.get(result.outcome, _NOT_RUN) if result else _NOT_RUN
+        letters.append(letter.upper() if other else letter)
     return "".join(letters)
 
 
@@ -252,13 +251,11 @@ def _last_outcome(result: Result | None, strip: str, run_place: Mapping[str, int
     return next((letter.lower() for letter in reversed(strip) if letter != _NOT_RUN), _NOT_RUN)
 
 
-def _times(attempts: Mapping[int, _Attempt], number: int) -> list[int | None] | None:
+def _times(attempts: Sequence[Evidence | None]) -> list[int | None] | None:
     """Milliseconds in each run; None where it was not measured in any."""
-    if not any(attempt.duration_us for attempt in attempts.values()):
+    if not any(result and result.duration_us for result in attempts):
         return None
-    return [
-        round(attempts[at].duration_us / 1000) if at in attempts else None for at in range(number)
-    ]
+    return [round(result.duration_us / 1000) if result else None for result in attempts]
 
 
 def _red_since(strip: str) -> int | None:
