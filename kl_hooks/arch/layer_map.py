@@ -122,13 +122,17 @@ _Decided = dict[tuple[str, int, str], tuple[int, str, str]]
 """(path, line, ID of what is imported) → state, reason, decision."""
 
 
+def _place_of(violation: Violation) -> tuple[str, int, str]:
+    return violation.path, violation.line, violation.imported
+
+
 def _decided_imports(layer_map: LayerMap) -> _Decided:
     """The imports that the layers do not allow."""
     if layer_map.checked is None:
         return {}
     manifest, today = layer_map.checked.manifest, layer_map.checked.today
-    new = {(one.path, one.line, one.imported): one for one in layer_map.violations}
-    accepted = {(one.path, one.line, one.imported): one for one in layer_map.accepted}
+    forbidden = {_place_of(violation) for violation in layer_map.violations}
+    accepted = {_place_of(violation) for violation in layer_map.accepted}
     decided: _Decided = {}
     finder = EdgeFinder(manifest, layer_map.survey.modules)
     for edge in finder.edges(layer_map.survey.links_under(manifest)):
@@ -138,9 +142,12 @@ def _decided_imports(layer_map: LayerMap) -> _Decided:
         key = (edge.link.path, edge.link.line, edge.imported)
         rule = f"{manifest.path}:{edge.source.line}"
         words = f"{edge.source.name} must not import {edge.target.name} (layer rule, {rule})"
-        exceptions = [one for one in manifest.exceptions if is_excepted(one, edge)]
-        current = [one for one in exceptions if not is_expired(one, today)]
-        if key in new:
+        current = [
+            exception
+            for exception in manifest.exceptions
+            if is_excepted(exception, edge) and not is_expired(exception, today)
+        ]
+        if key in forbidden:
             decided[place] = FORBIDDEN, words, edge.source.decision
         elif current:
             until = f" until {current[0].until}" if current[0].until else ""

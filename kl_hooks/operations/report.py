@@ -304,7 +304,7 @@ class _Parts:
         texts = self._texts
         return {
             "id": claim.id,
-            # nobody has reviewed what was asserted
+            # no person has read the text of a claim before it is published
             "statement": "" if texts.is_published else texts.sentence(claim.text),
             "reason": texts.sentence(claim.reasons[-1]),
         }
@@ -357,34 +357,35 @@ def _knowledge(
 ) -> _Knowledge:
     """Return the records that the readers may see. `shown_symbols`: IDs of symbols that are shown.
 
-    What is published has records of files alone: rows of the database are observations that nobody
-    has reviewed.
+    What is published has records of files alone: rows of the database are observations without a
+    review.
     """
     kinds = _KINDS if texts.is_published else (*_KINDS, MEMORY.name)
-    every = list_records(ws, RecordFilter(kinds)) if ws.initialized else []
-    records = with_stale_status(ws, list(_readable(ws, texts, every)))
+    listed = list_records(ws, RecordFilter(kinds)) if ws.initialized else []
+    records = with_stale_status(ws, list(_readable(ws, texts, listed)))
     shown, number_omitted = records[:_MOST_RECORDS], max(0, len(records) - _MOST_RECORDS)
     targets = _links(texts, graph, shown, set(shown_symbols))
     rows = targets[:_MOST_LINKS]
     about = _by_source(rows)
-    progress = reported_progress(ws, [one for one in shown if one.kind == OBJECTIVE.name])
+    of_kind = {
+        kind: [record for record in shown if record.kind == kind] for kind in (*_KINDS, MEMORY.name)
+    }
+    objectives = of_kind[OBJECTIVE.name]
+    progress = reported_progress(ws, objectives)
     plain: dict[str, Any] = {
-        "decisions": [_decision(texts, one, about) for one in shown if one.kind == DECISION.name],
+        "decisions": [_decision(texts, record, about) for record in of_kind[DECISION.name]],
         "objectives": [
-            _common(texts, one, about) | {"progress": _share(progress[one.id])}
-            for one in shown
-            if one.kind == OBJECTIVE.name
+            _common(texts, record, about) | {"progress": _share(progress[record.id])}
+            for record in objectives
         ],
         "failures": [
-            _common(texts, one, about) | {"date": _date(one)}
-            for one in shown
-            if one.kind == FAILURE.name
+            _common(texts, record, about) | {"date": _date(record)}
+            for record in of_kind[FAILURE.name]
         ],
         "memories": [
-            _common(texts, one, about)
-            | {"date": _date(one), "evidence": texts.sentence(one.text("evidence"))}
-            for one in shown
-            if one.kind == MEMORY.name
+            _common(texts, record, about)
+            | {"date": _date(record), "evidence": texts.sentence(record.text("evidence"))}
+            for record in of_kind[MEMORY.name]
         ],
         "links": [[source, relation, target] for source, relation, target in rows],
         "about": _by_target(rows),
@@ -395,7 +396,7 @@ def _knowledge(
 
 def _readable(ws: Workspace, texts: ReportTexts, records: Sequence[Record]) -> Iterator[Record]:
     """The records that the readers may see whole; of memory what waits for a person. Of what is
-    published, no row of the database, and no proposal that nobody has committed.
+    published, no row of the database, and no uncommitted proposal.
     """
     shown = texts.readers.shown(records)
     hidden = {*quarantines(ws, shown)}
@@ -495,9 +496,9 @@ REPORT: Final = Operation(
     """Write a page that shows what is proven here: layers, files, tests with their history, and
     knowledge.
 
-    One file, which needs no network and can be sent. It is made for a reader of whom nothing is
-    known: without what `.kl/policy.yaml` hides from anybody, memory and observations that nobody
-    has reviewed, and paths of this machine. --full has what you may see.
+    One file, which needs no network and can be sent. It is made for anonymous readers:
+    without what `.kl/policy.yaml` hides from any reader, memory and observations without a review,
+    and paths of this machine. --full has what you may see.
     """,
     ReportRequest,
     _report,

@@ -73,15 +73,17 @@ def report_tests(
     texts: ReportTexts,
     file_place: Mapping[str, int],
 ) -> ReportTests:
-    """Return the tests that this content has, with their history. `missing`: tests that are expected
-    and have no valid result; `file_place`: path → the place of the file in the report.
+    """Return the tests that this content has, with their history.
+
+    `missing`: expected tests without a valid result; `file_place`: path → the place of the file in
+    the report.
     """
     entries = _newest_runs(evidence)
     history = _history(runs, entries)
     states = _states(runs, missing)
     states |= {test.test: STALE_HERE for test in failing if "::" in test.test} | states
-    known = sorted(name for name in states if texts.shows_file(TestName(name).path))
-    names, number_omitted = known[:_MOST_TESTS], max(0, len(known) - _MOST_TESTS)
+    shown = sorted(name for name in states if texts.shows_file(TestName(name).path))
+    names, number_omitted = shown[:_MOST_TESTS], max(0, len(shown) - _MOST_TESTS)
     place = {name: at for at, name in enumerate(names)}
     run_place = {entry.receipt.run: at for at, entry in enumerate(entries)}
     is_other = _other_environments(entries)

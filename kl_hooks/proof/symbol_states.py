@@ -112,16 +112,16 @@ class SymbolStates:
         self, name_now: Callable[[OtherRun, str], str]
     ) -> Iterator[tuple[_RunStates, _Group, list[str]]]:
         """Each group of each run, with the names of its tests that no newer run has."""
-        seen = set[str]()
+        names_of_newer = set[str]()
         for run in self._runs:
             names_here = set[str]()
             for group in run.groups:
                 named = (name_now(run.part, test) for test in group.tests)
-                tests = sorted({name for name in named if name and name not in seen})
+                tests = sorted({name for name in named if name and name not in names_of_newer})
                 names_here.update(tests)
                 if tests:
                     yield run, group, tests
-            seen |= names_here
+            names_of_newer |= names_here
 
 
 class _RunStates:
