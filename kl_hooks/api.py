@@ -247,7 +247,10 @@ class Knowledge:
         def judge(ws: Workspace, access: Access) -> Verdict:
             answer = perform(ws, VERIFY, VerifyRequest(), access)
             proof = answer.proof
-            reasons = proof.notes if proof.run else proof.reasons or proof.gaps or (_NO_RUN,)
+            if proof.run:
+                reasons = proof.notes
+            else:
+                reasons = proof.reasons or proof.gaps or (_NO_RUN,)
             is_assessed = not proof.gaps
             return Verdict(
                 answer.state == "proven",

@@ -32,7 +32,10 @@ class KlError(Exception):
         super().__init__(reason)
 
     def __str__(self) -> str:
-        line = f"{self.place}: {self.reason}" if self.place else self.reason
+        if self.place:
+            line = f"{self.place}: {self.reason}"
+        else:
+            line = self.reason
         if not self.hint:
             return line
         return f"{line} {self.hint}"

@@ -221,7 +221,10 @@ def open_workspace(
     """
     start = start.resolve()
     repo = find_repository(start)
-    root = repo.top if repo else find_kl_root(start) or start
+    if repo:
+        root = repo.top
+    else:
+        root = find_kl_root(start) or start
     asked = read_git_settings(repo) if repo else None
     override = environ.get("KL_STATE") or (asked.kl.get("state") if asked else None)
     state = locate_state(
@@ -300,7 +303,10 @@ def workspace_at(ws: Workspace, commit: str) -> Iterator[Workspace]:
             "XDG_STATE_HOME": str(folder / "state"),
         }
         time = FixedClock(commit_time(ws.repo, commit) * 1_000_000)
-        clock = ws.clock if isinstance(ws.clock, FixedClock) else time
+        if isinstance(ws.clock, FixedClock):
+            clock = ws.clock
+        else:
+            clock = time
         yield open_workspace(folder / "tree", clock=clock, environ=environ)
 
 

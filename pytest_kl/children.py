@@ -130,9 +130,9 @@ class Children:
             isinstance(one, path_types) for one in (executable, *argv)
         ):
             return None
-        return (
-            tuple(map(os.fsdecode, argv[1:])) if os.fsdecode(executable) == sys.executable else None
-        )
+        if os.fsdecode(executable) == sys.executable:
+            return tuple(map(os.fsdecode, argv[1:]))
+        return None
 
     @staticmethod
     def why_incomplete(processes: Iterable[tuple[str, ...]], reports: Sequence[Report]) -> str:

@@ -95,7 +95,9 @@ class Node(NamedTuple):
 
     def identities(self) -> list[int]:
         """Of the parts."""
-        return list(map(identity, self.parts)) if self.itself else self.parts
+        if self.itself:
+            return list(map(identity, self.parts))
+        return self.parts
 
 
 class _TooLarge(Exception):
@@ -195,7 +197,9 @@ def _dictionary_of(kind: type) -> Callable[[Any], Any] | None:
     for base in classes_of(kind):
         descriptor = namespace_of(base).get("__dict__")
         if descriptor is not None:
-            return descriptor.__get__ if type(descriptor) is GetSetDescriptorType else None
+            if type(descriptor) is GetSetDescriptorType:
+                return descriptor.__get__
+            return None
     return None
 
 
@@ -209,7 +213,9 @@ def attributes_of(value: Any) -> Mapping[str, Any] | None:
         return None
     dictionary = _dictionary_of(kind)
     attributes = dictionary(value) if dictionary else None
-    return attributes if type(attributes) is dict else None
+    if type(attributes) is dict:
+        return attributes
+    return None
 
 
 def module_namespace(module: ModuleType) -> Mapping[str, Any]:
@@ -291,7 +297,10 @@ def _reader(kind: type) -> Parts | None:
     dictionary = _dictionary_of(kind)
 
     def read(value: Any) -> list[Any]:
-        attributes = dictionary(value) if dictionary is not None else None
+        if dictionary is not None:
+            attributes = dictionary(value)
+        else:
+            attributes = None
         if type(attributes) is not dict:
             attributes = {}
         return [
@@ -300,7 +309,9 @@ def _reader(kind: type) -> Parts | None:
             *_of_slots(value, slots),
         ]
 
-    return read if base or slots or dictionary else None
+    if base or slots or dictionary:
+        return read
+    return None
 
 
 class Contents:
@@ -333,7 +344,9 @@ class Contents:
         except KeyError:
             is_random = RANDOM in classes_of(kind)
             reader = self._readers[kind] = self._of_random if is_random else _reader(kind)
-        return reader(value) if reader is not None else None
+        if reader is not None:
+            return reader(value)
+        return None
 
     def _of_random(self, value: Any) -> list[Any]:
         """The state; that of a generator which nobody seeded can't be relied on."""
@@ -379,7 +392,10 @@ class Contents:
         nodes[identity(value)] = value
         if len(nodes) > _MOST_NODES and levels:
             raise _TooLarge
-        attributes = None if is_class else self._public_attributes(value)
+        if is_class:
+            attributes = None
+        else:
+            attributes = self._public_attributes(value)
         only_containers = only_containers or bool(attributes)
         inner, members = [], len(parts) // 2
         for position, part in enumerate(parts if levels and len(parts) <= _MOST_PARTS else ()):

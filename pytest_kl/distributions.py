@@ -108,7 +108,9 @@ class Environment:
             folder = read_folder(path)
         except OSError:
             return None
-        return folder if folder.metadata or path.endswith(_INSTALLED) else None
+        if folder.metadata or path.endswith(_INSTALLED):
+            return folder
+        return None
 
     def record(
         self, rows: Iterable[_Row], search_path: Iterable[object], cache: Path
@@ -149,7 +151,9 @@ class Environment:
         """What files import from distributions; None where nothing was recorded. `outside`: path →
         names of modules.
         """
-        return self._loaded.uses(outside) if self._loaded else None
+        if self._loaded:
+            return self._loaded.uses(outside)
+        return None
 
     def _distribution(self, module: str, file: str, owners: _Owners) -> tuple[str, str]:
         """Name and version of what a module belongs to; empty for what the run itself made."""
@@ -179,7 +183,10 @@ class Environment:
                 digests[path] = "" if own else digest  # what is the repository's is content
         for name in _START_UP:
             module = self._modules.get(name)
-            file = module.__file__ if isinstance(module, ModuleType) else None
+            if isinstance(module, ModuleType):
+                file = module.__file__
+            else:
+                file = None
             if file and not realpath(file).startswith((f"{_STANDARD}/", f"{self._top}/", *_OURS)):
                 with suppress(OSError):
                     digests[realpath(file)] = digest_of(file)
@@ -211,8 +218,12 @@ def _root(module: str, file: str) -> str:
     for ending in (f"{path}/__init__.py", f"{path}.py"):
         if file.endswith(ending):
             top = f"{file.removesuffix(ending)}/{module.partition('.')[0]}"
-            return file if ending == f"/{module}.py" else top
-    return dirname(file) if basename(file) == "__init__.py" else file
+            if ending == f"/{module}.py":
+                return file
+            return top
+    if basename(file) == "__init__.py":
+        return dirname(file)
+    return file
 
 
 class _Owners:
@@ -266,7 +277,10 @@ class _Owners:
             if self._has(folder, metadata, file):
                 self._latest[folder.path, top] = files[file] = metadata
                 return names[metadata]
-        listed = unowned["files"] if unowned.get("of") == sorted(names) else []
+        if unowned.get("of") == sorted(names):
+            listed = unowned["files"]
+        else:
+            listed = []
         self._stored["unowned"][folder.path] = {"of": sorted(names), "files": [*listed, file]}
         return ""
 

@@ -90,7 +90,10 @@ def execution_mode(config: pytest.Config) -> dict[str, Any]:
     plugins = config.pluginmanager
     # xdist turns `-n 4` into four `popen` in `tx`; with `-n 0` or `--dist no` the tests run in this
     # process
-    workers = config.getoption("tx", None) if config.getoption("dist", "no") != "no" else None
+    if config.getoption("dist", "no") != "no":
+        workers = config.getoption("tx", None)
+    else:
+        workers = None
     # `3*popen` are three
     counts = [str(spec).partition("*")[0] for spec in workers or ()]
     mode: dict[str, Any] = {
@@ -134,7 +137,10 @@ def _name_and_version(dist: Any) -> tuple[str, str]:
 def _local_plugins(config: pytest.Config, root: Path) -> dict[str, str]:
     digests = {}
     for plugin in config.pluginmanager.get_plugins():
-        file = plugin.__file__ if isinstance(plugin, ModuleType) else None
+        if isinstance(plugin, ModuleType):
+            file = plugin.__file__
+        else:
+            file = None
         if file and (path := Path(file)).is_relative_to(root) and (digest := _file_digest(path)):
             digests[path.relative_to(root).as_posix()] = digest
     return dict(sorted(digests.items()))
@@ -180,11 +186,10 @@ def selection_of(
     ]
     if overridden:
         selection["overridden"] = overridden
-    config_file = (
-        config.inipath.resolve()
-        if config.inipath and config.getoption("inifilename", None)
-        else None
-    )
+    if config.inipath and config.getoption("inifilename", None):
+        config_file = config.inipath.resolve()
+    else:
+        config_file = None
     if config_file and repo and not config_file.is_relative_to(repo.top.resolve()):
         selection["config_file"] = str(config.inipath)
     if config.getoption("kl_impacted", None) is not None:
@@ -286,7 +291,10 @@ def _project_files(
         # another repository
         if name.endswith("/") or not _below(path, wanted or [folder]) or not path.exists():
             continue
-        parts = path.relative_to(folder).parts[:-1] if path.is_relative_to(folder) else ()
+        if path.is_relative_to(folder):
+            parts = path.relative_to(folder).parts[:-1]
+        else:
+            parts = ()
         if _fits(path, patterns) and not any(
             fnmatch(part, one) for part in parts for one in closed
         ):

@@ -59,7 +59,10 @@ class FrameRecorder:
             call = report.__dict__.get("call")
             if report.failed and call is not None and call.excinfo is not None:
                 error = call.excinfo.value
-                cause = error.__cause__ if isinstance(error, collector.CollectError) else error
+                if isinstance(error, collector.CollectError):
+                    cause = error.__cause__
+                else:
+                    cause = error
                 setattr(report, ATTRIBUTE, {"at": self._line(cause or error)})
         return report
 
@@ -72,7 +75,10 @@ class FrameRecorder:
             places.append(f"{frame.f_code.co_filename}:{line}")
         if isinstance(error, SyntaxError) and error.filename:
             places.append(f"{error.filename}:{error.lineno or 0}:{error.offset or 0}")
-        text = error.msg if isinstance(error, SyntaxError) else str(error)
+        if isinstance(error, SyntaxError):
+            text = error.msg
+        else:
+            text = str(error)
         words = f"{type(error).__name__}: {text}"
         inside = (place.removeprefix(self._root) for place in places if self._is_inside(place))
         *_, last = ["", *inside]

@@ -62,7 +62,10 @@ class Selection:
         unrecorded = Unrecorded(self._config.getoption("kl_unrecorded", "all"))
         try:
             ws = open_workspace(self._folder)
-            before = content_of(ws, changed=self._asked).before if self._asked else ""
+            if self._asked:
+                before = content_of(ws, changed=self._asked).before
+            else:
+                before = ""
             with snapshot(ws) as stored:
                 if before or unrecorded is not Unrecorded.ALL or not self._audits():
                     return skipped_tests(ws, stored, before, unrecorded)
@@ -102,7 +105,9 @@ class Selection:
         if not self._globs() or not path.is_relative_to(self._folder):
             return None
         name = path.relative_to(self._folder).as_posix()
-        return True if any(path_matches(name, glob) for glob in self._globs()) else None
+        if any(path_matches(name, glob) for glob in self._globs()):
+            return True
+        return None
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -135,7 +140,9 @@ class Selection:
     @property
     def nothing_had_to_run(self) -> int:
         """The number of valid results where all tests have one; else 0."""
-        return self._deselected if self._nothing_left else 0
+        if self._nothing_left:
+            return self._deselected
+        return 0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

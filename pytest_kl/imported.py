@@ -137,7 +137,9 @@ class Content:
 
     def path_of(self, real: str) -> str | None:
         """The path from the top of a real path under it; None for any other."""
-        return real[len(self.top) + 1 :] if real.startswith(self.top + "/") else None
+        if real.startswith(self.top + "/"):
+            return real[len(self.top) + 1 :]
+        return None
 
     @cached_property
     def packages(self) -> frozenset[str]:
@@ -308,7 +310,10 @@ class _Comparison:
             self._compare(module, real, [path for _, path in candidates])
         else:
             root, name = package[0][0], module.name.replace(".", "/")
-            end = "/__init__.py" if basename(real) == "__init__.py" else ".py"
+            if basename(real) == "__init__.py":
+                end = "/__init__.py"
+            else:
+                end = ".py"
             self.rows["absent"].append((module.name, join(root, name + end), real))
         return True
 
@@ -368,7 +373,9 @@ class _Comparison:
         # realpath asks for every folder on the way; with the real folder cached, one lstat a module
         # is enough
         path = join(self._real_folder(folder), name)
-        return realpath(path) if islink(path) else path
+        if islink(path):
+            return realpath(path)
+        return path
 
     def _real_folder(self, folder: str) -> str:
         if folder not in self._folders:
@@ -429,8 +436,14 @@ def summarize(
     rows = {key: sorted({tuple(row) for one in reports for row in one[key]}) for key in _SORTS}
     # a process names at most MOST modules of a sort, so its count may be higher than what is merged
     number = {key: max([len(rows[key]), *(one["counts"][key] for one in reports)]) for key in rows}
-    generated = _generated(content, repo, rows["absent"]) if rows["absent"] else []
-    sourceless = _sourceless(repo, rows["sourceless"]) if rows["sourceless"] else []
+    if rows["absent"]:
+        generated = _generated(content, repo, rows["absent"])
+    else:
+        generated = []
+    if rows["sourceless"]:
+        sourceless = _sourceless(repo, rows["sourceless"])
+    else:
+        sourceless = []
     missing = [row for row in rows["absent"] if row[0] not in generated]
     number["missing"] = number["absent"] - len(generated)
     summary: dict[str, Any] = {
@@ -484,7 +497,10 @@ def _sourceless(repo: Repository, rows: Sequence[Sequence[str]]) -> list[dict[st
 def _without_source(modules: Sequence[Mapping[str, str]]) -> Iterator[str]:
     if modules:
         first, others = modules[0], len(modules) - 1
-        remainder = f" (and {others} more module{'s' if others > 1 else ''})" if others else ""
+        if others:
+            remainder = f" (and {others} more module{'s' if others > 1 else ''})"
+        else:
+            remainder = ""
         yield (
             f"{first['module']} was imported from {first['path']}{remainder}, bytecode without source"
             f" that git ignores; hint: rm {first['path']}"
@@ -503,9 +519,10 @@ def _reasons(
     ):
         if rows:
             name, path, file = rows[0]
-            remainder = (
-                f" (and {total - 1} more module{'s' if total > 2 else ''})" if total > 1 else ""
-            )
+            if total > 1:
+                remainder = f" (and {total - 1} more module{'s' if total > 2 else ''})"
+            else:
+                remainder = ""
             yield f"{what.format(name, file, path)}{remainder}; hint: {_hint(content, name, path)}"
 
 
@@ -534,7 +551,10 @@ def _installable(content: Content, folder: str) -> bool:
 def _unknown(rows: Sequence[Sequence[str]], total: int) -> Iterator[str]:
     if rows:
         name, path, why = rows[0]
-        remainder = f" and {total - 1} more" if total > 1 else ""
+        if total > 1:
+            remainder = f" and {total - 1} more"
+        else:
+            remainder = ""
         yield f"{NOT_COMPARED}: {name}{remainder} with {path} ({why})"
 
 

@@ -137,7 +137,10 @@ class Switches:
         """One report of one phase."""
         report = yield
         if report.outcome == "skipped" or "wasxfail" in report.__dict__:
-            switch = MARK if item.nodeid in self._marked else _raised_in(item, call)
+            if item.nodeid in self._marked:
+                switch = MARK
+            else:
+                switch = _raised_in(item, call)
             if switch:
                 setattr(report, BY, switch)
         return report
@@ -158,7 +161,9 @@ def _raised_in(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
         if path.name != "outcomes.py" or path.parent != PYTEST:
             # reportinfo: the file in which the function is, also where a class inherited it
             own = path.parent == PYTEST or path in (item.path, Path(item.reportinfo()[0]))
-            return "" if own else path.as_posix()
+            if own:
+                return ""
+            return path.as_posix()
     return ""
 
 
@@ -167,11 +172,9 @@ def outside(report: pytest.TestReport, root: str) -> str:
     for nobody else.
     """
     switch = str(getattr(report, BY, ""))
-    return (
-        "/".join(switch.split("/")[-2:])
-        if switch.startswith("/") and not switch.startswith(root)
-        else switch.removeprefix(root)
-    )
+    if switch.startswith("/") and not switch.startswith(root):
+        return "/".join(switch.split("/")[-2:])
+    return switch.removeprefix(root)
 
 
 def local_implementations(config: pytest.Config, name: str) -> Iterator[str]:
@@ -366,7 +369,9 @@ class Tally:
             # receipt
             if len(self._deselected_files) <= _MOST_FILES:
                 tally["deselected_files"] = sorted(self._deselected_files)
-        return {**tally, "dropped": self.dropped} if self.dropped else tally
+        if self.dropped:
+            return {**tally, "dropped": self.dropped}
+        return tally
 
 
 class WorkerTally(Tally):

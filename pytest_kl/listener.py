@@ -48,7 +48,9 @@ def without_group(nodeid: str) -> str:
     name everywhere.
     """
     mark = nodeid.rfind("@")
-    return nodeid[:mark] if mark > nodeid.rfind("]") and mark > nodeid.rfind("::") else nodeid
+    if mark > nodeid.rfind("]") and mark > nodeid.rfind("::"):
+        return nodeid[:mark]
+    return nodeid
 
 
 class Journal:
@@ -124,7 +126,10 @@ class Journal:
             if before[0] and worst_outcome((before[0], verdict)) == before[0]:
                 verdict, detail = before
             self._cleaned[own] = verdict, detail
-        detail_text = "null" if detail is None else ENCODE(detail)
+        if detail is None:
+            detail_text = "null"
+        else:
+            detail_text = ENCODE(detail)
         self._line(f'["t",{own},"{verdict}",{int(seconds * 1e6)},{detail_text},{quoted_following}]')
         self.lines += 1
         now = self._now()
@@ -143,14 +148,20 @@ def word_of(when: str, outcome: str, marked: bool) -> str:
     if outcome == "failed":
         # as pytest's own summary counts: a fixture that fails is an error, only the call is a
         # failure
-        return "error" if when in ("setup", "teardown") else "failed"
+        if when in ("setup", "teardown"):
+            return "error"
+        return "failed"
     if outcome == "skipped":
-        return "xfailed" if marked else "skipped"
+        if marked:
+            return "xfailed"
+        return "skipped"
     if outcome != "passed":
         raise ValueError(f"pytest reported an outcome that is not known: {outcome!r}")
     if marked:
         return "xpassed"
-    return "passed" if when == "call" else ""
+    if when == "call":
+        return "passed"
+    return ""
 
 
 class TestState:
@@ -187,7 +198,10 @@ class TestState:
         """
         if not self.reruns:
             return self.verdict, self.detail
-        verdict = "flaky" if self.verdict == "passed" else self.verdict
+        if self.verdict == "passed":
+            verdict = "flaky"
+        else:
+            verdict = self.verdict
         return verdict, {**(self.detail or {}), "attempts": self.reruns + 1}
 
 
@@ -253,7 +267,10 @@ class Listener:
         if word in REFUTES:
             test.add(word, failure_detail(report, self._root))
         else:
-            switch = outside(report, self._root) if word else ""
+            if word:
+                switch = outside(report, self._root)
+            else:
+                switch = ""
             test.add(word, {"by": redact(switch)} if switch else None)
 
     def _through(self, nodeid: str, test: TestState) -> None:
@@ -278,10 +295,16 @@ class Listener:
         if report.outcome == "passed":
             return
         try:
-            verdict = "error" if report.failed else "skipped"
+            if report.failed:
+                verdict = "error"
+            else:
+                verdict = "skipped"
             if self.collectors.get(report.nodeid) != "error":
                 self.collectors[report.nodeid] = verdict
-                detail = failure_detail(report, self._root) if report.failed else None
+                if report.failed:
+                    detail = failure_detail(report, self._root)
+                else:
+                    detail = None
                 self._journal.finished(report.nodeid, verdict, 0.0, detail)
         except Exception as problem:
             self._failed(problem)

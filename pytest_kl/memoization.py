@@ -81,7 +81,10 @@ class Decisions:
 
     def decide(self, code: CodeType, frame: FrameType) -> Decision | None:
         """None for a function that stores nothing for later calls, or does not look there first."""
-        first = frame.f_locals.get(code.co_varnames[0], UNKNOWN) if code.co_argcount else UNKNOWN
+        if code.co_argcount:
+            first = frame.f_locals.get(code.co_varnames[0], UNKNOWN)
+        else:
+            first = UNKNOWN
         try:
             stores = self._analysis.of(code, frame.f_globals, first=first)
         except Exception:  # bytecode that is not understood
@@ -187,7 +190,10 @@ def _steps(code: CodeType) -> Iterator[tuple[int, int]]:
         if operation == _PADDING:
             continue
         arg |= high_bits
-        high_bits = arg << 8 if operation == _EXTENDED else 0
+        if operation == _EXTENDED:
+            high_bits = arg << 8
+        else:
+            high_bits = 0
         if operation != _EXTENDED:
             yield operation, arg
 
@@ -213,7 +219,9 @@ def cleared(function: object, argument: object) -> Any:
     if function is _CLEAR:
         return argument
     if type(function) is BuiltinFunctionType and function.__name__ == _CLEAR.__name__:
-        return function.__self__ if type(function.__self__) is _CACHED else None
+        if type(function.__self__) is _CACHED:
+            return function.__self__
+        return None
     return None
 
 

@@ -34,7 +34,10 @@ def detail_of(longrepr: object, root: str) -> dict[str, Any]:
         if crash is None:
             return {"message": short(_failure_text(longrepr), root)}
         path = str(crash.path).replace("\\", "/").removeprefix(root)
-        line = {"line": crash.lineno} if isinstance(crash.lineno, int) else {}
+        if isinstance(crash.lineno, int):
+            line = {"line": crash.lineno}
+        else:
+            line = {}
         return {"message": short(str(crash.message), root), "path": redact(path), **line}
     except Exception as problem:
         return {"message": f"the failure has no readable text ({type(problem).__name__})"}
@@ -114,7 +117,9 @@ def how_it_ended(ending: Ending) -> str:
         return "collection-error"
     if ending.interrupted or ending.exit is None:
         return "interrupted"
-    return "finished" if ending.selected else "no-tests"
+    if ending.selected:
+        return "finished"
+    return "no-tests"
 
 
 def count_phrase(numbers: dict[str, int], words: Iterable[str] = TEST_OUTCOMES) -> str:
@@ -164,7 +169,9 @@ def _exit_objections(status: int | None, broken: str) -> list[str]:
         return [f"exit status 0 disagrees with {broken}"]
     if status == FAILED and not broken:
         return ["exit status 1, yet no failure was reported"]
-    return [] if status in (OK, FAILED) else [f"exit status {status}"]
+    if status in (OK, FAILED):
+        return []
+    return [f"exit status {status}"]
 
 
 def run_result(ending: Ending) -> dict[str, Any]:

@@ -102,7 +102,9 @@ RUNNING = pytest.StashKey[bool]()
 
 def _close_record(config: pytest.Config, status: Any, problem: BaseException | None) -> Any:
     recorder = config.pluginmanager.get_plugin("kl-recorder")
-    return status if recorder is None else recorder.close(status, problem)
+    if recorder is None:
+        return status
+    return recorder.close(status, problem)
 
 
 NAMES = ("kl", "pytest_kl.plugin")
@@ -146,11 +148,10 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
     ):
         return
     folder = folder_to_record(config, option)
-    top = (
-        next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
-        if folder
-        else None
-    )
+    if folder:
+        top = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+    else:
+        top = None
     if top is not None:
         from pytest_kl import memoization, reads, states, watch, written
         from pytest_kl.tracer import Tracer

@@ -157,13 +157,17 @@ def _asking() -> Iterator[tuple[CodeType, bool]]:
 def _environ_code() -> list[CodeType]:
     """The code that reads one variable of the environment, …"""
     own = vars(type(os.environ)).get("__getitem__")
-    return [own.__code__] if isinstance(own, FunctionType) else []
+    if isinstance(own, FunctionType):
+        return [own.__code__]
+    return []
 
 
 def _source_code() -> list[CodeType]:
     """The code that gives lines of source, where it is loaded."""
     function = getattr(sys.modules.get("linecache"), "getlines", None)
-    return [function.__code__] if isinstance(function, FunctionType) else []
+    if isinstance(function, FunctionType):
+        return [function.__code__]
+    return []
 
 
 def _environ_getters() -> list[CodeType]:
@@ -334,7 +338,10 @@ class Reads:
             self._open(_path_of_uri(name), os.O_RDWR | os.O_CREAT, self._getframe(1).f_back)
 
     def _on_list(self, args: tuple[Any, ...]) -> None:
-        folder = "." if args[0] is None else _plain_path(args[0])
+        if args[0] is None:
+            folder = "."
+        else:
+            folder = _plain_path(args[0])
         if folder:
             self._list(folder, EVERYTHING, self._getframe(1).f_back)
 
@@ -406,7 +413,10 @@ class Reads:
         if not actor or (is_import and not self._path_of(actor)) or self.too_many:
             return
         number = self._numbers.setdefault((INSTALLED, distribution), len(self._numbers))
-        reads = reader.reads if reader else self.session.setdefault(self._owner(frame), set())
+        if reader:
+            reads = reader.reads
+        else:
+            reads = self.session.setdefault(self._owner(frame), set())
         reads.add(number)
 
     def asks(self, code: CodeType, frame: FrameType) -> None:
@@ -437,10 +447,16 @@ class Reads:
             frame = frame.f_back
         if frame is None or not self._path_of(frame.f_code.co_filename) or self.too_many:
             return
-        place = VARIABLES if value is None else SET_VARIABLES
+        if value is None:
+            place = VARIABLES
+        else:
+            place = SET_VARIABLES
         number = self._numbers.setdefault((place, name), len(self._numbers))
         stack, session = self._stack, self.session
-        reads = stack[-1].reads if stack else session.setdefault(self._owner(frame), set())
+        if stack:
+            reads = stack[-1].reads
+        else:
+            reads = session.setdefault(self._owner(frame), set())
         reads.add(number)
 
     def _is_value_read(self, frame: FrameType | None) -> bool:
@@ -458,7 +474,10 @@ class Reads:
         """Somebody asks whether a file is there, or for its state."""
         path = _plain_path(path)
         if path and self.written is not None and self._stack:
-            whole = path if path[:1] == "/" else join(self._getcwd(), path)
+            if path[:1] == "/":
+                whole = path
+            else:
+                whole = join(self._getcwd(), path)
             self.written.finds(whole.rstrip("/") or "/", frame)
         # most questions are about other files: their callers need not be looked at
         if not path or self._is_outside(path) or not self._actor(frame, False):
@@ -573,7 +592,9 @@ class Reads:
                 and not (metadata and kind == _METADATA)
                 and identity not in self._helpers
             ):
-                return filename if kind == _ACTOR else ""
+                if kind == _ACTOR:
+                    return filename
+                return ""
             if identity in tools or (listing and identity in globs):
                 return ""
             frame = frame.f_back
@@ -619,7 +640,9 @@ class Reads:
                 return _TOOL
         real = realpath(filename)
         standard = real.startswith(_STANDARD) and not any(part in real for part in _INSTALLED)
-        return _HELPER if standard else _ACTOR
+        if standard:
+            return _HELPER
+        return _ACTOR
 
     def _is_of(self, filename: str, names: Sequence[str]) -> bool:
         return any(_file_of(self._loaded.get(name)) == filename for name in names)
@@ -678,4 +701,6 @@ def _file_of(module: ModuleType | None) -> str | None:
         file = object.__getattribute__(module, "__dict__").get("__file__")
     except AttributeError:
         return None
-    return file if isinstance(file, str) else None
+    if isinstance(file, str):
+        return file
+    return None

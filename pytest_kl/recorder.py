@@ -79,7 +79,9 @@ class Recording(NamedTuple):
     def elsewhere(self) -> str:
         """Where the record is written, if not to its usual place."""
         usual = self.writer.path.is_relative_to(self.workspace.state.spool)
-        return "" if usual else str(self.writer.path)
+        if usual:
+            return ""
+        return str(self.writer.path)
 
     @property
     def unread_settings(self) -> str:
@@ -119,7 +121,10 @@ def open_recording(config: pytest.Config, folder: Path) -> Recording:
     writer = begin_capture(ws, run, record)
     rootpath = config.rootpath.resolve()
     below = rootpath != ws.root and rootpath.is_relative_to(ws.root)
-    prefix = f"{rootpath.relative_to(ws.root).as_posix()}/" if below else ""
+    if below:
+        prefix = f"{rootpath.relative_to(ws.root).as_posix()}/"
+    else:
+        prefix = ""
     return Recording(run, writer, ws, place, prefix, previous, time.time_ns())
 
 
@@ -215,7 +220,9 @@ def _edits_line(recording: Recording) -> str:
         edits = edits_since(repo, green, recording.place)
     except Exception:  # no such file, or none of ours: a line less, and no word about it
         return ""
-    return f"kl: {edits}" if edits else ""
+    if edits:
+        return f"kl: {edits}"
+    return ""
 
 
 def unfinished_run(spool: Path) -> str:
@@ -287,7 +294,9 @@ class Recorder:
         """The folder from which paths in texts are given, with a `/` at its end; empty before there
         is a record.
         """
-        return f"{self._recording.workspace.root}/" if self._recording else ""
+        if self._recording:
+            return f"{self._recording.workspace.root}/"
+        return ""
 
     def _text(self, problem: BaseException) -> str:
         return short(f"{type(problem).__name__}: {problem}", self._root)
@@ -322,7 +331,10 @@ class Recorder:
         self._config.pluginmanager.register(self._listener, "kl-listener")
         self._config.pluginmanager.register(self._tally, "kl-tally")
         if not self._silent:
-            branch = "" if recording.place.dirty else recording.place.branch or ""
+            if recording.place.dirty:
+                branch = ""
+            else:
+                branch = recording.place.branch or ""
             report = FailureReport(recording.workspace, recording.run, branch, journal.name)
             self._config.pluginmanager.register(report, "kl-failures")
 
@@ -427,7 +439,10 @@ class Recorder:
                 recording, result = self._recording, outcome.run_result(self._ending())
                 self._shown = result["verdict"]
                 impacted = terminalreporter.config.pluginmanager.get_plugin(IMPACTED)
-                valid = impacted.nothing_had_to_run if impacted is not None else 0
+                if impacted is not None:
+                    valid = impacted.nothing_had_to_run
+                else:
+                    valid = 0
                 for line in (
                     [nothing_to_run_line(valid)]
                     if valid and result["how"] == "no-tests"
@@ -522,7 +537,9 @@ class Recorder:
             coverage = redact_value(coverage)
         except Exception:  # another plugin's object: that it is odd is no failure of the recording
             return {}
-        return {"coverage": coverage} if coverage else {}
+        if coverage:
+            return {"coverage": coverage}
+        return {}
 
     def _finish_at_exit(
         self,
@@ -565,7 +582,10 @@ class Recorder:
 
     def _compare(self) -> None:
         """What was imported, of this process or of the workers."""
-        repo = self._recording.workspace.repo if self._recording is not None else None
+        if self._recording is not None:
+            repo = self._recording.workspace.repo
+        else:
+            repo = None
         if self._content is None or self._observer is None or repo is None or self._compared:
             return
         self._compared = True
@@ -640,9 +660,15 @@ class Recorder:
             self._listener.collectors,
             self._session,
         )
-        wanted = None if self._selected is None else dict.fromkeys(self._selected)
+        if self._selected is None:
+            wanted = None
+        else:
+            wanted = dict.fromkeys(self._selected)
         lost = [self._journal.name(nodeid) for nodeid in wanted or () if nodeid not in tests]
-        stopped = (session.shouldfail or session.shouldstop) if session is not None and lost else ""
+        if session is not None and lost:
+            stopped = session.shouldfail or session.shouldstop
+        else:
+            stopped = ""
         if self._status is not None:
             status = self._status
         elif session is not None:
@@ -650,8 +676,14 @@ class Recorder:
         else:
             status = None
         # for a usage error pytest has an exit status of its own
-        raised = None if isinstance(self._raised, pytest.UsageError) else self._raised
-        exit_status = None if status is None else int(status)
+        if isinstance(self._raised, pytest.UsageError):
+            raised = None
+        else:
+            raised = self._raised
+        if status is None:
+            exit_status = None
+        else:
+            exit_status = int(status)
         if raised is not None:
             exit_status = exit_status_of(raised)
         return outcome.Ending(
@@ -694,7 +726,10 @@ class Recorder:
                 from kl_hooks.store.disk import cause_of
 
                 recording = self._recording
-                folder = recording.workspace.state.directory if recording else self._folder
+                if recording:
+                    folder = recording.workspace.state.directory
+                else:
+                    folder = self._folder
                 return cause_of(problem, Path(folder)).words
         return str(problem) or type(problem).__name__
 
@@ -702,8 +737,14 @@ class Recorder:
         """An earlier pass of this content does not count where a later run may have failed."""
         with suppress(Exception):
             recording = self._recording
-            ws = recording.workspace if recording else open_workspace(self._folder)
-            run = recording.run if recording else new_run_id()
+            if recording:
+                ws = recording.workspace
+            else:
+                ws = open_workspace(self._folder)
+            if recording:
+                run = recording.run
+            else:
+                run = new_run_id()
             if mark_missing_run(ws, run, reason) is None:
                 self._trouble += "; kl verify does not know of this run"
 
@@ -750,7 +791,10 @@ def exit_status_of(problem: BaseException) -> int:
     # Python then dies of SIGINT (CPython 3.8), which shells report as 128 + 2
     if isinstance(problem, KeyboardInterrupt):
         return 130
-    code = problem.code if isinstance(problem, SystemExit) else 1
+    if isinstance(problem, SystemExit):
+        code = problem.code
+    else:
+        code = 1
     if isinstance(code, int):
         return code
     if code is None:
@@ -784,11 +828,10 @@ def _coverage_total(plugin: Any) -> dict[str, Any]:
 
 def header_line(place: WorktreeState, previous: str, elsewhere: str) -> str:
     """`kl: recording for tree 3f9a1c2 + uncommitted changes (2 files)`."""
-    line = (
-        f"kl: recording for tree {place.tree[:7]}"
-        if place.tree
-        else "kl: recording, the tree is not known"
-    )
+    if place.tree:
+        line = f"kl: recording for tree {place.tree[:7]}"
+    else:
+        line = "kl: recording, the tree is not known"
     if place.tree and place.dirty:
         line += f" + uncommitted changes ({counted(place.changed, 'file')})"
     if elsewhere:
@@ -804,7 +847,10 @@ def closing_lines(run: str, result: Mapping[str, Any], elsewhere: str = "") -> l
     `elsewhere` as in the header, which a quiet pytest does not print.
     """
     counts = count_phrase(result["counts"]) or "no test was run"
-    place = f", stored in {one_line(elsewhere, WIDTH)}" if elsewhere else ""
+    if elsewhere:
+        place = f", stored in {one_line(elsewhere, WIDTH)}"
+    else:
+        place = ""
     lines = [f"kl: run {run[:_SHORT]}: {counts}; recorded as {run_outcome(result)}{place}"]
     if result["verdict"] == "inconclusive":
         lines.append(one_line(f"kl: no evidence of success: {'; '.join(result['reasons'])}", WIDTH))
@@ -835,5 +881,8 @@ def settings_line(trouble: str) -> str:
 
 def failure_line(reason: str, *, started: bool) -> str:
     """One line for our own failure: what it means, and why."""
-    what = "recording stopped, this run is stored as incomplete" if started else "not recorded"
+    if started:
+        what = "recording stopped, this run is stored as incomplete"
+    else:
+        what = "not recorded"
     return one_line(f"kl: {what} - {reason}", WIDTH)

@@ -223,7 +223,9 @@ class Holder:
 
     def may_differ(self, stored: set[str]) -> bool:
         """Whether something may be stored in it or its name, and it is not one of the quiet."""
-        return self.name in stored if self._node is None else not self.is_quiet()
+        if self._node is None:
+            return self.name in stored
+        return not self.is_quiet()
 
     def is_empty(self) -> bool:
         """Whether a cache has nothing."""
@@ -270,14 +272,20 @@ class Holder:
         noted. Its own name where that is not known.
         """
         value, node, number = self.value(), self._node, len(self._names)
-        attributes = attributes_of(value) if identity(value) == self._identity else None
+        if identity(value) == self._identity:
+            attributes = attributes_of(value)
+        else:
+            attributes = None
         if attributes is None or node is None or len(node.parts) != 2 * number:
             return {self.name}
         before = dict(zip(self._names, node.identities()[number:], strict=True))
         now = {name: identity(part) for name, part in [*attributes.items()]}
         changed = {name for name in {*before, *now} if before.get(name) != now.get(name)}
         for position, inner in node.inner:
-            name = self._names[position - number] if position >= number else self.name
+            if position >= number:
+                name = self._names[position - number]
+            else:
+                name = self.name
             if name not in changed and not self._contents.is_same(attributes[name], inner):
                 changed |= self._contents.changed_names(attributes[name], inner) or {name}
         return changed or {self.name}
@@ -333,7 +341,9 @@ def _stored_by_unittest(value: Any) -> set[str]:
     if case is None or not issubclass(type(value), type) or case not in classes_of(value):
         return set()
     function = getattr(namespace_of(case).get("doClassCleanups"), "__func__", None)
-    return stores_of(function.__code__).names if type(function) is FunctionType else set()
+    if type(function) is FunctionType:
+        return stores_of(function.__code__).names
+    return set()
 
 
 class States:
@@ -399,7 +409,10 @@ class States:
         """Whether a module, or the module of a class, is a file of the repository."""
         if not issubclass(type(value), ModuleType):
             name = _module_of(value)
-            value = sys.modules.get(name) if type(name) is str else None
+            if type(name) is str:
+                value = sys.modules.get(name)
+            else:
+                value = None
             if type(value) is not ModuleType:
                 return False
         file = module_namespace(value).get("__file__")
@@ -527,8 +540,13 @@ class States:
 
     def _same_object(self, value: Any) -> Holder | None:
         """The holder that has the same object under another name."""
-        other = self._by_value.get(identity(value)) if value is not MISSING else None
-        return other if type(value) not in PLAIN and other and other.value() is value else None
+        if value is not MISSING:
+            other = self._by_value.get(identity(value))
+        else:
+            other = None
+        if type(value) not in PLAIN and other and other.value() is value:
+            return other
+        return None
 
     def _new(self, place: Place, name: str, value: Any) -> Holder:
         holder = Holder(place, name, self._contents)
@@ -718,7 +736,10 @@ class States:
         whatever name. At the end of a run.
         """
         origins = {holder.origin()}
-        value = holder.value() if isinstance(holder, Holder) else MISSING
+        if isinstance(holder, Holder):
+            value = holder.value()
+        else:
+            value = MISSING
         is_named = not any(name.endswith(_UNNAMED) for _, name in origins)
         if is_named and type(value) not in PLAIN and value is not MISSING:
             origins |= self._places_of_values.get(identity(value), set())

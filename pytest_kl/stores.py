@@ -285,7 +285,10 @@ class _State:
             variable = self.variables.get(name)
             if value is variable:
                 continue
-            merged = value if variable is None else _union(variable, value)
+            if variable is None:
+                merged = value
+            else:
+                merged = _union(variable, value)
             if merged != variable:
                 self.variables[name] = merged
                 changed = True
@@ -502,7 +505,9 @@ class _Flow:
         return bool(self._definite) and any(place[: len(own)] == own for own in self._definite)
 
     def _item_of_top(self) -> Value:
-        return self._below(self._stack[-1], _ITEM, frozenset()) if self._stack else _NOTHING
+        if self._stack:
+            return self._below(self._stack[-1], _ITEM, frozenset())
+        return _NOTHING
 
     @staticmethod
     def _below(owner: Value, step: str, reads: frozenset[tuple[Place, bool]]) -> Value:
@@ -543,7 +548,10 @@ class _Flow:
 
     def _load_global(self, name: str, argument: int) -> None:
         value = _root(f"g:{self._code.co_names[argument >> 1]}")
-        parts = (_NULL, value) if _NULL_FIRST else (value, _NULL)
+        if _NULL_FIRST:
+            parts = (_NULL, value)
+        else:
+            parts = (value, _NULL)
         self._stack += parts if argument & 1 else (value,)
         if self._within:
             self._decide(value)
@@ -580,7 +588,10 @@ class _Flow:
         elif name == "STORE_FAST":
             self._assign(argument, stack.pop())
         elif name in ("STORE_DEREF", "DELETE_DEREF"):
-            value = stack.pop() if name == "STORE_DEREF" else _NOTHING
+            if name == "STORE_DEREF":
+                value = stack.pop()
+            else:
+                value = _NOTHING
             if self._names[argument] in self._code.co_freevars:
                 self._write((f"f:{self._names[argument]}",), value)
             else:
@@ -671,7 +682,10 @@ class _Flow:
 
     def _attribute(self, target: Any, values: list[Value]) -> Value:
         names = [read[0][1] for read in values[1].reads if read[0][0] == "k:"]
-        step = names[0] if len(names) == 1 and not values[1].places else ANY
+        if len(names) == 1 and not values[1].places:
+            step = names[0]
+        else:
+            step = ANY
         value = self._below(values[0], step, values[1].all_reads())
         if target in (setattr, delattr):
             for place in value.places:
@@ -679,7 +693,9 @@ class _Flow:
             return _NOTHING
         if target is hasattr:
             return self._computed([value])
-        return value if len(values) < 3 else _union(value, values[2])
+        if len(values) < 3:
+            return value
+        return _union(value, values[2])
 
     def _unknown_call(self, callee: Value, values: list[Value]) -> None:
         """Where nobody uses the result, the call was made for what it changes."""
@@ -716,7 +732,9 @@ class _Flow:
                     )
 
     def _resolve(self, callee: Value) -> Any:
-        return self._at(next(iter(callee.places))) if len(callee.places) == 1 else UNKNOWN
+        if len(callee.places) == 1:
+            return self._at(next(iter(callee.places)))
+        return UNKNOWN
 
     def _at(self, place: Place) -> Any:
         """The object at a place, where that is certain."""
@@ -732,7 +750,9 @@ def _step_of(name: str) -> Callable[[_Flow, str, int], None]:
         return _Flow._load
     if name.startswith(("STORE_", "DELETE_")):
         return _Flow._store
-    return _Flow._drop if name in _DROPPING or name in _END_NAMES else _Flow._other
+    if name in _DROPPING or name in _END_NAMES:
+        return _Flow._drop
+    return _Flow._other
 
 
 _STEP_NAMES: Final[Mapping[str, Callable[[_Flow, str, int], None]]] = {
@@ -797,7 +817,9 @@ def _union(first: Value, second: Value) -> Value:
 def _longer(place: Place, step: str) -> Place:
     if place[-1] == ANY:
         return place
-    return (*place, step) if len(place) < _MOST_STEPS else (*place, ANY)
+    if len(place) < _MOST_STEPS:
+        return (*place, step)
+    return (*place, ANY)
 
 
 def _joined(place: Place, steps: Place) -> Place:
@@ -871,7 +893,10 @@ class Analysis:
         root, *steps = place
         if root.startswith("g:"):
             name = root[2:]
-            value = space[name] if name in space else vars(builtins).get(name, UNKNOWN)
+            if name in space:
+                value = space[name]
+            else:
+                value = vars(builtins).get(name, UNKNOWN)
         elif root.startswith("m:"):
             value = sys.modules.get(root[2:], UNKNOWN)
         elif (
@@ -907,5 +932,7 @@ def _member(owner: Any, name: str) -> Any:
         own = type.__dict__["__dict__"].__get__(owner_class)
         if name in own:
             value = own[name]
-            return value.__func__ if type(value) is classmethod else value
+            if type(value) is classmethod:
+                return value.__func__
+            return value
     return UNKNOWN

@@ -474,8 +474,14 @@ class Tracer:
             pass
         path = None
         if filename[:1] != "<":
-            absolute = filename if isabs(filename) else join(self._getcwd(), filename)
-            real = realpath(absolute) if real_paths is None else _real(absolute, real_paths)
+            if isabs(filename):
+                absolute = filename
+            else:
+                absolute = join(self._getcwd(), filename)
+            if real_paths is None:
+                real = realpath(absolute)
+            else:
+                real = _real(absolute, real_paths)
             inside = real.startswith(self._top + os.sep) and not any(
                 one in real for one in _INSTALLED
             )
@@ -832,7 +838,10 @@ class Tracer:
                     readers[name].add(self._known[_identity(code)])
         for memoizing in computed:
             own = self._known[_identity(memoizing.code)]
-            readers_of_value = {own} if memoizing.looks else set()
+            if memoizing.looks:
+                readers_of_value = {own}
+            else:
+                readers_of_value = set()
             yield (
                 sorted(readers_of_value.union(*(readers[name] for name in memoizing.names))),
                 sorted({own, *memoizing.computed}),
@@ -869,8 +878,13 @@ class Tracer:
 
     def _functions_of(self, context: Context) -> list[int]:
         """The number of its function; all that it executed where that is not known."""
-        number = self._known.get(_identity(context.code), -1) if context.code else -1
-        return [number] if number >= 0 else sorted(set().union(*context.started))
+        if context.code:
+            number = self._known.get(_identity(context.code), -1)
+        else:
+            number = -1
+        if number >= 0:
+            return [number]
+        return sorted(set().union(*context.started))
 
     # modules
 
@@ -953,9 +967,16 @@ class Tracer:
         if self._spawning and len(args) > 1 and list(args[1] or ()) == self._spawning:
             self._spawning = []
             return
-        name = args[0] if args[0] is not None or len(args) < 2 else args[1]
-        name = name[0] if isinstance(name, list | tuple) and name else name
-        shown = basename(os.fsdecode(name)) if isinstance(name, str | bytes | os.PathLike) else "?"
+        if args[0] is not None or len(args) < 2:
+            name = args[0]
+        else:
+            name = args[1]
+        if isinstance(name, list | tuple) and name:
+            name = name[0]
+        if isinstance(name, str | bytes | os.PathLike):
+            shown = basename(os.fsdecode(name))
+        else:
+            shown = "?"
         if shown in _HARMLESS:
             self._children = ()
         else:
@@ -1084,7 +1105,10 @@ class Tracer:
         # private, and the only place that names fixtures asked for by getfixturevalue; the names
         # are public
         active = getattr(getattr(item, "_request", None), "_fixture_defs", None)
-        used = list(active.values()) if isinstance(active, dict) else []
+        if isinstance(active, dict):
+            used = list(active.values())
+        else:
+            used = []
         names = set(getattr(item, "fixturenames", ()))
         used += [one for one in self._fixtures if one.argname in names and one not in used]
         context.fixtures += [self._fixtures[one] for one in used if one in self._fixtures]
@@ -1182,7 +1206,10 @@ class Tracer:
         """(file whose code has it as an attribute of a package, module): an import binds it there,
         wherever that is.
         """
-        pairs = self.states.submodules if self.states is not None else ()
+        if self.states is not None:
+            pairs = self.states.submodules
+        else:
+            pairs = ()
         paths = ((self._path(user), self._path(module)) for user, module in pairs)
         return sorted((user, module) for user, module in paths if user and module)
 
@@ -1215,7 +1242,10 @@ class Tracer:
 
     def _name_of(self, fixture: Context) -> str:
         """As that of a test, and like none."""
-        path = self._path(fixture.code.co_filename) if fixture.code else ""
+        if fixture.code:
+            path = self._path(fixture.code.co_filename)
+        else:
+            path = ""
         return f"{path or ''}::{fixture.name}()"
 
     def _expand_states(self) -> None:
@@ -1399,7 +1429,10 @@ class _Monitoring:
         append, disable, tracer = self._tracer._hits.append, self._api.DISABLE, self._tracer
         getframe, memoizing = sys._getframe, self._tracer.memoizing
         looks = self._tracer.states is not None
-        named = self._tracer.states.looked_at if looks else set()
+        if looks:
+            named = self._tracer.states.looked_at
+        else:
+            named = set()
         silent, asking = self._silent.append, self._tracer.asking
 
         def on_start(code: CodeType, offset: int) -> Any:
@@ -1426,7 +1459,9 @@ class _Monitoring:
                 tracer.asks(code, getframe(1))
                 return None
             try:
-                return None if tracer.outside(code, getframe(1)) else disable
+                if tracer.outside(code, getframe(1)):
+                    return None
+                return disable
             except Exception as problem:
                 tracer.fail(problem)
                 return disable
@@ -1442,10 +1477,16 @@ class _Monitoring:
 
     def _wanted(self, code: CodeType) -> int:
         events = self._events
-        calls = events.CALL if self._tracer.may_call(code) else 0
+        if self._tracer.may_call(code):
+            calls = events.CALL
+        else:
+            calls = 0
         if code.co_name == MODULE:
             return int(events.PY_RETURN | calls)
-        resume = events.PY_RESUME if code.co_flags & _SUSPENDING else 0
+        if code.co_flags & _SUSPENDING:
+            resume = events.PY_RESUME
+        else:
+            resume = 0
         return int(
             events.PY_START
             | resume
@@ -1476,7 +1517,10 @@ class _Monitoring:
         if session is self._session:
             return
         self._session = session
-        callback = self._on_outside if session else self._on_start
+        if session:
+            callback = self._on_outside
+        else:
+            callback = self._on_start
         for event in (self._events.PY_START, self._events.PY_RESUME):
             self._api.register_callback(self._tool, event, callback)
 

@@ -296,7 +296,9 @@ def _text(found: Mapping[str, Any], *names: str) -> str:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     value = _parsed(value)
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def _parsed(value: Any) -> Any:

@@ -25,7 +25,10 @@ def exclude(repo: Repository, path: str) -> bool:
     if not ignored_by(repo, path):
         rules_file = _rules_file(repo)
         rules = _read(rules_file)
-        end = b"" if not rules or rules.endswith(b"\n") else b"\n"
+        if not rules or rules.endswith(b"\n"):
+            end = b""
+        else:
+            end = b"\n"
         rules_file.parent.mkdir(exist_ok=True)
         with rules_file.open("ab") as appended:
             appended.write(end + _rule(path))

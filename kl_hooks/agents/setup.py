@@ -86,7 +86,9 @@ def parse(text: str, place: str) -> Node:
 
 def _skip(text: str, start: int) -> int:
     space = _SPACE.match(text, start)
-    return space.end() if space else start
+    if space:
+        return space.end()
+    return start
 
 
 def _node(text: str, position: int) -> Node:
@@ -165,7 +167,10 @@ def _added(text: str, root: Node, node: Node, depth: int, key: str | None, value
     if node.children:
         first = node.children[0][1]
         line = text.rfind("\n", 0, first) + 1
-        indent = text[line:first] if not text[line:first].strip() else unit * (depth + 1)
+        if not text[line:first].strip():
+            indent = text[line:first]
+        else:
+            indent = unit * (depth + 1)
         return _spliced(
             text,
             node.children[-1][2].end,
@@ -186,7 +191,9 @@ def _unit(text: str, root: Node) -> str:
         return "  "
     first = root.children[0][1]
     before = text[text.rfind("\n", 0, first) + 1 : first]
-    return before if before and not before.strip() else "  "
+    if before and not before.strip():
+        return before
+    return "  "
 
 
 def _indent_of(text: str, node: Node) -> str:
@@ -341,7 +348,10 @@ def install_agent(
     `block`: make the page of instructions where there is none. `asks`: prompts bring no package.
     UsageProblem where a file can't be read or edited; then none is changed.
     """
-    hooks_file = agent.shared_file if shared and agent.shared_file else agent.hooks_file
+    if shared and agent.shared_file:
+        hooks_file = agent.shared_file
+    else:
+        hooks_file = agent.hooks_file
     is_local = hooks_file == agent.hooks_file and bool(agent.shared_file)
     files = _Files(repo.top)
     files.edit(hooks_file, lambda text: _with_hooks(text, hooks_file, agent, is_local=is_local))
@@ -397,7 +407,10 @@ def agent_states(repo: Repository) -> list[AgentState]:
         shown: dict[str, str] = {}
         for path in filter(None, (agent.hooks_file, agent.shared_file)):
             text = files.text(path)
-            number = len(_our_hooks(parse(text, path), agent)) if text else 0
+            if text:
+                number = len(_our_hooks(parse(text, path), agent))
+            else:
+                number = 0
             if number:
                 shown[path] = f"{number} of {len(agent.events)} hooks"
         text = files.text(agent.servers_file) or ""
@@ -430,7 +443,10 @@ class _Files:
         if path not in self._texts:
             content = read_small(self._root / path, within=self._root)
             try:
-                text = None if content is None else content.decode("utf-8")
+                if content is None:
+                    text = None
+                else:
+                    text = content.decode("utf-8")
             except UnicodeDecodeError:
                 raise UsageProblem(
                     "is not UTF-8.", place=path, hint="Nothing was changed."
@@ -482,7 +498,10 @@ class _Files:
                     full.parent.rmdir()
                 continue
             full.parent.mkdir(parents=True, exist_ok=True)
-            mode = full.stat().st_mode & 0o777 if before is not None else 0o644
+            if before is not None:
+                mode = full.stat().st_mode & 0o777
+            else:
+                mode = 0o644
             write_atomic(full, after.encode("utf-8"), mode)
 
 
@@ -532,8 +551,14 @@ def _hook(agent: Agent, own: Moment, native: str, *, is_local: bool) -> dict[str
     # the environment of kl need not be activated where the agent runs; a file that others get with
     # the repository must not fail where kl is not installed
     own_python = shlex.join([sys.executable, "-P", "-m", "kl_hooks"])
-    command = f"{own_python} {call}" if is_local else f"{_LAUNCHER} {call} || true"
-    matcher = {"matcher": agent.matchers[own]} if own in agent.matchers else {}
+    if is_local:
+        command = f"{own_python} {call}"
+    else:
+        command = f"{_LAUNCHER} {call} || true"
+    if own in agent.matchers:
+        matcher = {"matcher": agent.matchers[own]}
+    else:
+        matcher = {}
     if agent.is_flat:
         return {"command": command, **matcher}
     return {**matcher, "hooks": [{"type": "command", "command": command, "timeout": agent.timeout}]}
@@ -612,7 +637,9 @@ def _server(text: str, path: str) -> Any:
     """What a file of servers has under our name; None: nothing."""
     parse(text, path)
     servers = json.loads(text).get("mcpServers")
-    return servers.get("kl") if isinstance(servers, dict) else None
+    if isinstance(servers, dict):
+        return servers.get("kl")
+    return None
 
 
 def _has_server(text: str, path: str) -> bool:
@@ -686,7 +713,9 @@ def _read_made(ws: Workspace) -> dict[str, dict[str, list[str]]]:
         created_for = json.loads(read_small(_made_file(ws)) or b"{}")
     except ValueError:
         return {}
-    return created_for if isinstance(created_for, dict) else {}
+    if isinstance(created_for, dict):
+        return created_for
+    return {}
 
 
 def _write_made(ws: Workspace, created_for: dict[str, dict[str, list[str]]]) -> None:

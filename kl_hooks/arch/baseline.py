@@ -104,7 +104,10 @@ def baseline_bytes(entries: Iterable[BaselineEntry]) -> bytes:
     """The file: sorted, an entry on each line, ASCII; the same entries give the same bytes."""
     # a line each: git merges lines, so entries of two branches rarely conflict
     rows = [f"    {json.dumps(one.to_dict())}" for one in sorted(entries)]
-    inside = "[\n" + ",\n".join(rows) + "\n  ]" if rows else "[]"
+    if rows:
+        inside = "[\n" + ",\n".join(rows) + "\n  ]"
+    else:
+        inside = "[]"
     return f'{{\n  "schema": "{_SCHEMA}",\n  "violations": {inside}\n}}\n'.encode("ascii")
 
 
@@ -547,7 +550,10 @@ def compare_baseline(ws: Workspace) -> BaselineComparison:
             hint="Create one with: kl init",
         )
     manifest = load_manifest(ws.state.cache, MANIFEST, content.manifest)
-    entries = read_baseline(BASELINE, content.baseline) if content.baseline is not None else ()
+    if content.baseline is not None:
+        entries = read_baseline(BASELINE, content.baseline)
+    else:
+        entries = ()
     survey = survey_imports(ws, content, manifest)
     verdict = judge(manifest, survey, utc_day(ws), WORKTREE, ())
     modules = {plain_name(name) for name in survey.modules.values()}
@@ -606,7 +612,10 @@ def loosened_rules(
         raise UsageProblem(
             message, place=MANIFEST, hint="Compare with another revision."
         ) from problem
-    moves = MovedModules(before, old, manifest, content, modules) if content else None
+    if content:
+        moves = MovedModules(before, old, manifest, content, modules)
+    else:
+        moves = None
     weaker = [
         *_layers(_with_moved_namespaces(old, manifest, moves), manifest, modules),
         *_options(old, manifest, moves),
@@ -819,7 +828,10 @@ def _exceptions(
     for allowance in new.exceptions:
         pair = allowance.source, allowance.target
         end = ends.get(pair)
-        until = f" until {allowance.until}" if allowance.until else ""
+        if allowance.until:
+            until = f" until {allowance.until}"
+        else:
+            until = ""
         if end is None:
             yield (
                 allowance.line,

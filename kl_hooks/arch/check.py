@@ -153,7 +153,10 @@ def _with_unmatched_paths(
     # most repositories have files in all layers
     from kl_hooks.arch.moved_files import check_unmatched
 
-    revisions = [("since HEAD", "HEAD")] if content.source in (STAGED, WORKTREE) else []
+    if content.source in (STAGED, WORKTREE):
+        revisions = [("since HEAD", "HEAD")]
+    else:
+        revisions = []
     if before is not None:
         revisions.append((f"since {before.name}", before.rev))
 
@@ -161,7 +164,10 @@ def _with_unmatched_paths(
         from kl_hooks.arch.baseline import read_baseline
 
         counts: Counter[str] = Counter()
-        entries = read_baseline(BASELINE, content.baseline) if content.baseline else ()
+        if content.baseline:
+            entries = read_baseline(BASELINE, content.baseline)
+        else:
+            entries = ()
         for entry in entries:
             counts.update(dict.fromkeys({entry.source_layer, entry.target_layer}, entry.count))
         return counts
@@ -291,7 +297,10 @@ def _is_recorded_by_job(
 
     sync_evidence(ws)
     with ws.store.reading() as db:
-        receipts = [entry.receipt for entry in recent(db, 1, "arch")] if db is not None else []
+        if db is not None:
+            receipts = [entry.receipt for entry in recent(db, 1, "arch")]
+        else:
+            receipts = []
     return any(
         receipt.producer == producer(ws.environ)
         and (receipt.tree, receipt.tree_all) == (place.tree, place.tree_all)

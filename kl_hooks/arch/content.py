@@ -143,7 +143,10 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
         else:
             entries = files.files_at(repo, source, wanted)
         rules = [entry for entry in entries if entry.path in (MANIFEST, BASELINE)]
-        parent = "HEAD" if source == STAGED else f"{source}^"
+        if source == STAGED:
+            parent = "HEAD"
+        else:
+            parent = f"{source}^"
         older = [f"{parent}:{path}" for path in (MANIFEST, BASELINE)]
         # the rules before along with today's: one `git cat-file --batch` for both
         *now, old_manifest, old_baseline = read_blobs(
@@ -151,7 +154,10 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
         )
         texts = {entry.path: text for entry, text in zip(rules, now, strict=True)}
         manifest, baseline = texts.get(MANIFEST), texts.get(BASELINE)
-        name = parent if source == STAGED else f"{source[:12]}^"
+        if source == STAGED:
+            name = parent
+        else:
+            name = f"{source[:12]}^"
         before = Rules(name, old_manifest, old_baseline, parent)
         for path, text in texts.items():
             if text is None:
@@ -235,7 +241,10 @@ def changed_range(ws: Workspace, text: str) -> ChangedRange:
         now = files.worktree_files(repo, _JUDGED_SUFFIXES)
     else:
         first, source = (resolve_commit(repo, rev or "HEAD") for rev in (match[1], match[3]))
-        before = first if match[2] == ".." else merge_base(repo, first, source)
+        if match[2] == "..":
+            before = first
+        else:
+            before = merge_base(repo, first, source)
         now = files.files_at(repo, source, _JUDGED_SUFFIXES)
     return ChangedRange(
         text,
@@ -322,7 +331,10 @@ def title_of(text: str) -> str:
     neither.
     """
     lines = text.lstrip("\ufeff").splitlines()
-    front = lines[1 : lines.index("---", 1)] if lines[:1] == ["---"] and "---" in lines[1:] else []
+    if lines[:1] == ["---"] and "---" in lines[1:]:
+        front = lines[1 : lines.index("---", 1)]
+    else:
+        front = []
     for line in front:
         if match := _TITLE.fullmatch(line.rstrip()):
             return one_line(_unquoted(match[1]), 120)

@@ -209,7 +209,10 @@ def _candidates(text: str, entry: str) -> Iterator[tuple[int, str]]:
     if position.kind == "flow":
         line = f"{indent}  {entry}{'' if position.empty else ','}"
         nothing = _NOTHING.match(text, position.start + 1)
-        after = _BREAK.match(text, nothing.end()) if nothing else None
+        if nothing:
+            after = _BREAK.match(text, nothing.end())
+        else:
+            after = None
         yield (
             (after.end(), line + newline)
             if after
@@ -261,7 +264,10 @@ def _positions(text: str) -> _Positions:
             awaited = False
             if key == _KEY and name == "SequenceStartEvent":
                 inside, start = True, first.index
-                kind = "flow" if event.flow_style else "block"
+                if event.flow_style:
+                    kind = "flow"
+                else:
+                    kind = "block"
         elif depth == 2 and inside and not name.endswith("EndEvent"):
             items += 1
         depth += name.endswith("StartEvent") and not name.startswith(("Stream", "Document"))
@@ -341,7 +347,10 @@ def _stated_reason(reason: str) -> str:
     """The reason, redacted: it goes into a file that is committed. UsageProblem without a word."""
     why = redact(reason).strip()
     if not any(letter.isalpha() for letter in why):
-        what = "--reason has no word in it." if why else "--reason is empty."
+        if why:
+            what = "--reason has no word in it."
+        else:
+            what = "--reason is empty."
         raise UsageProblem(
             what, place="kl arch allow", hint="Give the reason, for whoever reads it later."
         )
@@ -536,7 +545,10 @@ From the day after {exception.until} these imports block again. After a fix, rem
 def _context(manifest: Manifest, edge: Edge) -> str:
     place = one_line(f"{edge.link.path}:{edge.link.line}", 160)
     rule = f"{manifest.path}, {edge.source.name} -> {edge.target.name}"
-    behind = f", {edge.source.decision}" if edge.source.decision else ""
+    if edge.source.decision:
+        behind = f", {edge.source.decision}"
+    else:
+        behind = ""
     return (
         f"- `{_code(place)}`: {one_line(edge.importer)} imports {one_line(edge.imported)}"
         f" ({one_line(rule + behind)})"

@@ -102,7 +102,10 @@ class FolderMove(NamedTuple):
         )
         files = counted(len(self.changes), "file")
         done = "changed" if written else "would be changed"
-        end = "" if written else ". Nothing was written: kl arch mv does"
+        if written:
+            end = ""
+        else:
+            end = ". Nothing was written: kl arch mv does"
         return f"{self.old} is now {self.new}: {counts} {done} in {files}{end}"
 
     def _next(self, written: bool) -> list[str]:
@@ -148,7 +151,10 @@ def move_folder(
     names = _module_names(survey, paths)
     text = _ManifestText(content.manifest, manifest, paths, names.pairs)
     rules = text.rewritten()
-    changes = [FileChange(MANIFEST, content.manifest, rules)] if rules != content.manifest else []
+    if rules != content.manifest:
+        changes = [FileChange(MANIFEST, content.manifest, rules)]
+    else:
+        changes = []
     counts = {"paths": text.paths, "names": text.names, "entries": 0, "imports": 0}
     if content.baseline is not None:
         entries = read_baseline(BASELINE, content.baseline)
@@ -212,7 +218,10 @@ def _module_names(survey: Survey, paths: _Paths) -> _RenamedModules:
     """The modules under the old path, and their names under the new one."""
     files = [entry.path for entry in survey.content.entries]
     waiting = any(paths.now(path) != path for path in files)
-    before = files if waiting else [paths.before(path) for path in files]
+    if waiting:
+        before = files
+    else:
+        before = [paths.before(path) for path in files]
     after = [paths.now(path) for path in before]
     asked = imported_names(survey.facts.values())
     pairs: dict[str, str] = {}
@@ -306,7 +315,10 @@ class _ManifestText:
                 containers = [scalar.value for scalar in _scalars(fields.get("containers"))]
                 for option, value in fields.items():
                     for scalar in () if option in _NO_NAMES else _scalars(value):
-                        inside = containers if option == "layers" else []
+                        if option == "layers":
+                            inside = containers
+                        else:
+                            inside = []
                         yield from self._name(
                             scalar, renamed_in_text(scalar.value, self._names, inside)
                         )
@@ -327,7 +339,10 @@ class _ManifestText:
 
 def _entries(node: Any) -> list[tuple[str, Any]]:
     """Key → value of a mapping of YAML; none for anything else."""
-    pairs = node.value if type(node).__name__ == "MappingNode" else ()
+    if type(node).__name__ == "MappingNode":
+        pairs = node.value
+    else:
+        pairs = ()
     return [(snake_case(key.value), value) for key, value in pairs if isinstance(key.value, str)]
 
 
@@ -373,7 +388,10 @@ def _import_changes(
         if word not in text and not moved:
             continue
         current = plain_name(survey.modules[path])
-        before = current if waiting else inverse.get(current, current)
+        if waiting:
+            before = current
+        else:
+            before = inverse.get(current, current)
         package = path.endswith("/__init__.py")
         result = rewrite_moved_imports(
             text, before, names.renamed(before), names, is_package=package

@@ -71,7 +71,10 @@ def findings(verdict: Verdict) -> list[Diagnostic]:
             rules[pair] = _rule(violation, verdict)
         return _violation(violation, rules[pair], accepted)
 
-    problem_rule = _INVALID if verdict.invalid else _UNJUDGED
+    if verdict.invalid:
+        problem_rule = _INVALID
+    else:
+        problem_rule = _UNJUDGED
     level = "error" if verdict.trusted else "warning"
     return numbered(
         [
@@ -120,8 +123,14 @@ def _excusable(violation: Violation, verdict: Verdict) -> bool:
 
 
 def _violation(violation: Violation, rule: Rule, accepted: bool) -> Diagnostic:
-    method = "" if violation.method in ("", "import") else f" ({violation.method})"
-    decision = f", {violation.decision}" if violation.decision else ""
+    if violation.method in ("", "import"):
+        method = ""
+    else:
+        method = f" ({violation.method})"
+    if violation.decision:
+        decision = f", {violation.decision}"
+    else:
+        decision = ""
     return Diagnostic(
         rule,
         violation.path,

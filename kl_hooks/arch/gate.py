@@ -80,7 +80,10 @@ def _check(
     checked, remarks = [], [f"warning: {problem}" for problem in ws.missing_plugins]
     for source, since in sources.items():
         verdict, notes = run_check(ws, source, CheckOptions(since))
-        shown = verdict.warnings if verdict and not (quiet and verdict.clean) else ()
+        if verdict and not (quiet and verdict.clean):
+            shown = verdict.warnings
+        else:
+            shown = ()
         remarks += [*notes, *(f"warning: {one}" for one in shown)]
         checked.append((source, verdict))
     lines = output_lines(

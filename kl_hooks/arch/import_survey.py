@@ -329,8 +329,14 @@ def build_index(entries: Sequence[FileEntry], facts: _FactsByPath) -> ImportInde
 
 def _settings_of(path: str, facts: Mapping[str, Any]) -> dict[str, str]:
     """What a configuration file, or a source file, states about imports."""
-    system = module_system(path) if is_source(path) else None
-    stated = system.settings_of(facts["imports"]) if system is not None else None
+    if is_source(path):
+        system = module_system(path)
+    else:
+        system = None
+    if system is not None:
+        stated = system.settings_of(facts["imports"])
+    else:
+        stated = None
     return dict(facts.get("settings", ()) if stated is None else stated)
 
 
@@ -369,7 +375,10 @@ def cached_imports(
 
     `key`: that of the index. Only these files stay in the cache.
     """
-    memory = read_entry(cache_dir, _RECENT_KIND, key) if cache_dir else None
+    if cache_dir:
+        memory = read_entry(cache_dir, _RECENT_KIND, key)
+    else:
+        memory = None
     if not isinstance(memory, dict):
         memory = {}
     cached = {
@@ -606,7 +615,10 @@ class _Follower:
                 for row in self._rows_behind(file, name):
                     further_places = (*places, f"{file}:{row[3]}")
                     for link in self._survey.links_of(file, [row]):
-                        layer = self._layer(link) if self._between(link) is None else None
+                        if self._between(link) is None:
+                            layer = self._layer(link)
+                        else:
+                            layer = None
                         if layer is not None:
                             way = (
                                 len(further_places),
@@ -655,7 +667,10 @@ class _Follower:
         from kl_hooks.code.scanner.expressions import IMPORTED, decode
 
         outline = self._survey.outline(file)
-        expression = outline["names"].get(name, "") if name not in ("", "*") else ""
+        if name not in ("", "*"):
+            expression = outline["names"].get(name, "")
+        else:
+            expression = ""
         source = decode(expression) if expression else None
         if source is not None and source.kind == IMPORTED:
             specifier = decoded(source.module)
@@ -920,7 +935,10 @@ class Survey:
         if is_through(link.method):
             return NEEDED  # what it is needed for is decided in the files between
         source = self.source(link.path)
-        kinds = {mention(source, row).kind for row in self._rows(link)} if source else set()
+        if source:
+            kinds = {mention(source, row).kind for row in self._rows(link)}
+        else:
+            kinds = set()
         if NEEDED in kinds or not kinds:
             return NEEDED
         if NOTED in kinds:
@@ -1007,7 +1025,10 @@ def survey_imports(ws: Workspace, content: Content, manifest: Manifest | None = 
     Without rules such files are omitted.
     """
     scanners = scanners_of(ws)
-    language = names_of_language(manifest.language) if manifest is not None else ()
+    if manifest is not None:
+        language = names_of_language(manifest.language)
+    else:
+        language = ()
     entries = _readable(content.entries, scanners, language, manifest)
     key = cache_key(ws.root, [*(scanner.version for scanner in scanners), *language])
     reader = _FactReader(ws, content, scanners, key)
@@ -1078,10 +1099,19 @@ def _current_index(
     An ordinary check writes nothing: a few changed files are in the cache of imports already
     (ADR-0008, ADR-0012).
     """
-    index = load_index(reader.cache, reader.key) if reader.cache else None
-    changed = _changed_entries(index, entries) if index is not None else None
+    if reader.cache:
+        index = load_index(reader.cache, reader.key)
+    else:
+        index = None
+    if index is not None:
+        changed = _changed_entries(index, entries)
+    else:
+        changed = None
     if index is not None and changed is not None:
-        facts = reader.changed_facts(changed) if changed else {}
+        if changed:
+            facts = reader.changed_facts(changed)
+        else:
+            facts = {}
         if _update_index(index, changed, facts):
             if reader.cache and len(changed) > MAX_REREAD:
                 save_index(reader.cache, reader.key, index)
@@ -1108,7 +1138,10 @@ def _reading_problems(
     for path, error in errors.items():
         line, column, reason = error.split(":", 2)
         message = f"can't be parsed: {reason.strip()}."
-        problems = partly_read if error.endswith(PARTIAL_WITH_IMPORTS) else unread
+        if error.endswith(PARTIAL_WITH_IMPORTS):
+            problems = partly_read
+        else:
+            problems = unread
         problems.append(Problem(path, int(line), int(column), message))
     return tuple(sorted(unread)), tuple(sorted(partly_read))
 

@@ -204,7 +204,10 @@ def read_tach(path_name: str, text: bytes, files: Sequence[str]) -> ImportedConf
         layer.name: f'{path_name}: module "{name}"'
         for layer, name in zip(layers, modules, strict=True)
     }
-    mode = "enforce" if config.get("ignore_type_checking_imports") is False else "ignore"
+    if config.get("ignore_type_checking_imports") is False:
+        mode = "enforce"
+    else:
+        mode = "ignore"
     return ImportedConfig(
         path_name,
         layers,
@@ -237,7 +240,10 @@ def _module(
         if entry.get(key) not in (None, False, ["*"]):
             left.append(f'"{key}" of the module "{name}"')
     wanted = entry.get("depends_on")
-    needed = None if wanted is None else tuple(_texts([_path(one) for one in wanted]))
+    if wanted is None:
+        needed = None
+    else:
+        needed = tuple(_texts([_path(one) for one in wanted]))
     cannot = tuple(_texts([_path(one) for one in entry.get("cannot_depend_on") or []]))
     flags = (bool(entry.get("utility")), bool(entry.get("unchecked")))
     return _Module(name, paths, needed, cannot, str(entry.get("layer", "")), *flags)
@@ -366,7 +372,10 @@ def read_importlinter(path_name: str, text: bytes) -> ImportedConfig | None:
     """
     try:
         decoded = text.decode("utf-8")
-        read = _toml(decoded) if path_name.endswith(".toml") else _ini(decoded)
+        if path_name.endswith(".toml"):
+            read = _toml(decoded)
+        else:
+            read = _ini(decoded)
     except (
         UnicodeDecodeError,
         tomllib.TOMLDecodeError,
@@ -403,7 +412,10 @@ def read_importlinter(path_name: str, text: bytes) -> ImportedConfig | None:
             )
             comments[contract.name] = f"{path_name}: contract {raw.get('id') or number}"
     # import-linter looks at imports under TYPE_CHECKING by default; our default is the opposite
-    mode = "ignore" if _true(session.get(_KNOWN[3])) else "enforce"
+    if _true(session.get(_KNOWN[3])):
+        mode = "ignore"
+    else:
+        mode = "enforce"
     return ImportedConfig(
         path_name, (), tuple(read_contracts), mode, comments=comments, left=tuple(left)
     )
@@ -411,7 +423,10 @@ def read_importlinter(path_name: str, text: bytes) -> ImportedConfig | None:
 
 def _toml(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
     tool = tomllib.loads(text).get("tool", {})
-    session = tool.get(_SECTION) if isinstance(tool, dict) else None
+    if isinstance(tool, dict):
+        session = tool.get(_SECTION)
+    else:
+        session = None
     if not isinstance(session, dict) or not session:
         return None
     contracts = session.pop("contracts", [])
@@ -467,7 +482,10 @@ def _contract(
 def _option(value: Any, sort: str) -> str | tuple[str, ...]:
     if sort.startswith("list"):
         return _words(value)
-    text = "\n".join(str(one) for one in value) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        text = "\n".join(str(one) for one in value)
+    else:
+        text = str(value)
     if sort == "bool":
         return str(_true(value))
     return text.strip()
@@ -608,7 +626,10 @@ def _layers(
                 return None
             # siblings with `:` may import each other, those with `|` may not (import-linter's
             # layers contract)
-            beside = tuple(other for other in words if other != word) if mark == ":" else ()
+            if mark == ":":
+                beside = tuple(other for other in words if other != word)
+            else:
+                beside = ()
             same.append(Layer(word, paths, below + beside, 0))
         layers += same
     if len({layer.name for layer in layers}) == len(layers):

@@ -199,7 +199,10 @@ def _steps(
     first: dict[tuple[str, str], Link] = {}
     for link in sorted(links, key=lambda link: (link.path, link.line, link.target)):
         ignored = link.method == TYPE_CHECKING_METHOD and manifest.type_checking_imports == "ignore"
-        file = files.get(split_id(link.target)[1]) if link.relation == "imports" else None
+        if link.relation == "imports":
+            file = files.get(split_id(link.target)[1])
+        else:
+            file = None
         if file and file != link.path and not ignored and link not in forbidden:
             first.setdefault((link.path, file), link)
     steps: dict[str, list[_ImportedFile]] = {}
@@ -299,8 +302,14 @@ def violations(
         matching = [exception for exception in manifest.exceptions if is_excepted(exception, edge)]
         if any(not is_expired(exception, today) for exception in matching):
             continue
-        close = sight if closely is None or (edge.link.path, edge.link.line) in closely else None
-        way = _expired_way(manifest, matching[0]) if matching else ways.out(edge, close)
+        if closely is None or (edge.link.path, edge.link.line) in closely:
+            close = sight
+        else:
+            close = None
+        if matching:
+            way = _expired_way(manifest, matching[0])
+        else:
+            way = ways.out(edge, close)
         broken.append(_violation(manifest, edge, sight.statement(edge.link) if sight else "", way))
     if manifest.indirect == "forbid":
         broken = sorted(
@@ -430,7 +439,10 @@ def judge(
     unread = [problem for problem in survey.unread if problem.path in governed]
     # a file in no layer blocks nothing, even where it does not parse
     others = [problem for problem in survey.unread if problem.path not in governed]
-    outside = unassigned_problems(manifest, survey.modules) if manifest.exhaustive else []
+    if manifest.exhaustive:
+        outside = unassigned_problems(manifest, survey.modules)
+    else:
+        outside = []
     links = survey.forbidden(manifest, layers)
 
     def whole() -> Iterable[Link]:

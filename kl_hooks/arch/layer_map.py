@@ -50,22 +50,30 @@ class LayerMap(NamedTuple):
     @property
     def manifest(self) -> Manifest | None:
         """The rules."""
-        return self.checked.manifest if self.checked else None
+        if self.checked:
+            return self.checked.manifest
+        return None
 
     @property
     def layers(self) -> Sequence[Layer]:
         """In the order of the manifest."""
-        return self.manifest.layers if self.manifest else ()
+        if self.manifest:
+            return self.manifest.layers
+        return ()
 
     @property
     def violations(self) -> Sequence[Violation]:
         """Forbidden imports that nothing accepts."""
-        return self.checked.verdict.violations if self.checked else ()
+        if self.checked:
+            return self.checked.verdict.violations
+        return ()
 
     @property
     def accepted(self) -> Sequence[Violation]:
         """Those that the baseline accepts."""
-        return self.checked.verdict.accepted if self.checked else ()
+        if self.checked:
+            return self.checked.verdict.accepted
+        return ()
 
     def imports(self) -> Iterator[DecidedImport]:
         """Every import of a file by another one, by file and line."""
@@ -150,7 +158,10 @@ def _decided_imports(layer_map: LayerMap) -> _Decided:
         if key in forbidden:
             decided[place] = FORBIDDEN, words, edge.source.decision
         elif current:
-            until = f" until {current[0].until}" if current[0].until else ""
+            if current[0].until:
+                until = f" until {current[0].until}"
+            else:
+                until = ""
             words = f"{words}; excepted{until} ({manifest.path}:{current[0].line})"
             decided[place] = ACCEPTED, words, current[0].decision or edge.source.decision
         elif key in accepted:

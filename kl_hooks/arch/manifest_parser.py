@@ -112,7 +112,10 @@ def _check_paths(reader: NodeReader, item: Node, pairs: dict[str, _Entry], title
     if "paths" not in pairs and "namespaces" in pairs:
         return  # packages from outside: no file here belongs to it
     if "paths" not in pairs:
-        place = pairs["name"][1] if "name" in pairs else item
+        if "name" in pairs:
+            place = pairs["name"][1]
+        else:
+            place = item
         reader.report(place, f'layer "{title}" has no "paths".', "Give the folders it owns.")
         return
     where, node = f'"paths" of layer "{title}"', pairs["paths"][1]
@@ -126,7 +129,10 @@ def _check_paths(reader: NodeReader, item: Node, pairs: dict[str, _Entry], title
 
 def _listed(pairs: dict[str, _Entry], key: str) -> list[TextNode]:
     """The texts of an optional list."""
-    items = getattr(pairs[key][1], "items", ()) if key in pairs else ()
+    if key in pairs:
+        items = getattr(pairs[key][1], "items", ())
+    else:
+        items = ()
     return [item for item in items if isinstance(item, TextNode) and item.value.strip()]
 
 
@@ -311,7 +317,10 @@ def _contract(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> Con
         reader.keys(item, _OWN, " in a contract")
         return None
     title, sort = (_text_node(item, key) for key in ("name", "type"))
-    where = f' in contract "{title.value}"' if title else " in a contract"
+    if title:
+        where = f' in contract "{title.value}"'
+    else:
+        where = " in a contract"
     fields = _fields(reader, item, sort, where)
     # for a wrong type the options of all types are known, so that only the type is reported
     if fields:
@@ -453,7 +462,10 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
     pairs = reader.keys(_without_types(reader, root), _KEYS)
     if "version" in pairs:
         reader.choice(pairs["version"][1], '"version"', ("1",))
-    contracts = _contracts(reader, pairs["contracts"][1]) if "contracts" in pairs else ()
+    if "contracts" in pairs:
+        contracts = _contracts(reader, pairs["contracts"][1])
+    else:
+        contracts = ()
     has_contracts = "contracts" in pairs and bool(getattr(pairs["contracts"][1], "items", ()))
     if (
         "layers" not in pairs
@@ -473,9 +485,15 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
     unassigned = _choice(reader, pairs, "unassigned_imports", ("follow", "ignore"))
     runtime = _choice(reader, pairs, "runtime_imports", ("report", "forbid", "ignore"))
     indirect = _choice(reader, pairs, "indirect", ("ignore", "forbid"))
-    exceptions = _exceptions(reader, pairs["exceptions"][1]) if "exceptions" in pairs else ()
+    if "exceptions" in pairs:
+        exceptions = _exceptions(reader, pairs["exceptions"][1])
+    else:
+        exceptions = ()
     language = _optional_text(reader, pairs, "language", "")
-    place = pairs["language"][0].line if "language" in pairs else 0
+    if "language" in pairs:
+        place = pairs["language"][0].line
+    else:
+        place = 0
     if problems:
         raise ManifestProblems(_without_echo(refused, problems))
     last = (unassigned, runtime)

@@ -65,14 +65,20 @@ class EarlierContents:
                 return earlier
         content, start = self.content, self.content.source
         try:
-            head = "HEAD" if start in (STAGED, WORKTREE) else start
+            if start in (STAGED, WORKTREE):
+                head = "HEAD"
+            else:
+                head = start
             # git's history is asked only where a path matches no file
             from kl_hooks.git.renames import last_commit_touching
 
             commit = last_commit_touching(content.repo, head, [path.rstrip("/")])
         except KlError:  # no commit yet
             return None
-        earlier = self.at(f"{commit}^", f"in {commit[:12]}") if commit else None
+        if commit:
+            earlier = self.at(f"{commit}^", f"in {commit[:12]}")
+        else:
+            earlier = None
         if earlier and any(covers(path, file) for file in earlier.files):
             return earlier
         return None
@@ -95,7 +101,10 @@ def _earlier(content: Content, revision: str, since: str) -> EarlierContent:
     }
     now = {entry.path: entry.blob for entry in content.entries if is_source(entry.path)}
     # the working tree is compared by its index: git would run filters to read files on disk
-    after = "" if content.source in (STAGED, WORKTREE) else content.source
+    if content.source in (STAGED, WORKTREE):
+        after = ""
+    else:
+        after = content.source
     from kl_hooks.git.renames import renamed_files
 
     renamed = renamed_files(content.repo, revision, after)
@@ -330,7 +339,10 @@ class MovedModules:
             root = _dotted_path(new).removesuffix(after)
             before = _dotted_path(old)
             if root and not before.startswith(root):
-                root = "src." if before.startswith("src.") else ""
+                if before.startswith("src."):
+                    root = "src."
+                else:
+                    root = ""
             names[before.removeprefix(root)] = after
         return names
 

@@ -69,7 +69,10 @@ class Overview(NamedTuple):
                 [one for one in self.arrows if one.source == name], files, signs, WIDTH - width - 8
             )
             for number, text in enumerate(beside):
-                title = _name(name, signs) if number == 0 else ""
+                if number == 0:
+                    title = _name(name, signs)
+                else:
+                    title = ""
                 lines.append(f"  {signs.side} {title:<{width}} {signs.side} {text}".rstrip())
         lines += [_rule(signs.bottom, width), *_legend(self.arrows, signs), ""]
         return [*lines, *_table(self, signs, width), "", _closing(self)]
@@ -373,9 +376,15 @@ def _allowed(arrow: Arrow) -> str:
 def _closing(overview: Overview) -> str:
     new, accepted = len(overview.verdict.violations), len(overview.verdict.accepted)
     files = sum(files for _, _, files in overview.layers)
-    baseline = f", {accepted} in the baseline" if accepted else ""
+    if accepted:
+        baseline = f", {accepted} in the baseline"
+    else:
+        baseline = ""
     violations_text = f"{counted(new, 'new violation')}{baseline}"
-    outside = f"; {unassigned_count(overview.verdict)}" if overview.verdict.unassigned else ""
+    if overview.verdict.unassigned:
+        outside = f"; {unassigned_count(overview.verdict)}"
+    else:
+        outside = ""
     return f"{counted(len(overview.layers), 'layer')}, {counted(files, 'file')}: {violations_text}{outside}"
 
 
@@ -466,9 +475,15 @@ def _decided(checked: CheckedWorktree, edge: Edge, accepted: bool) -> str:
     ]
     for exception in matching:
         if not is_expired(exception, checked.today):
-            until = f" until {exception.until}" if exception.until else ""
+            if exception.until:
+                until = f" until {exception.until}"
+            else:
+                until = ""
             return f"excepted{until} ({checked.manifest.path}:{exception.line})"
-    ended = f": its exception ended on {matching[0].until}" if matching else ""
+    if matching:
+        ended = f": its exception ended on {matching[0].until}"
+    else:
+        ended = ""
     if accepted:
         return "in the baseline"
     return f"forbidden{ended}"

@@ -145,7 +145,10 @@ def package_folders(package: str, modules: Mapping[str, str]) -> list[str]:
         if name != package and not name.startswith(package + "."):
             continue
         init = path.endswith("/__init__.py")
-        parts = path.split("/")[:-1] if init else path[: -len(".py")].split("/")
+        if init:
+            parts = path.split("/")[:-1]
+        else:
+            parts = path[: -len(".py")].split("/")
         deeper = name.count(".") - package.count(".")
         if (not deeper and not init) or len(parts) <= deeper:
             continue  # a module of that name, or a name that does not match its path

@@ -67,7 +67,10 @@ class Proposal(NamedTuple):
             before.append(layer.name)
         left = "".join(f"# In no layer: {_comment(line)}\n" for line in self.unassigned)
         head = _HEAD + (_against(self.against) if self.against else "") + "version: 1\n\nlayers:\n"
-        tail = _PYTHON_ALONE + _TAIL if self.is_python_alone else _TAIL
+        if self.is_python_alone:
+            tail = _PYTHON_ALONE + _TAIL
+        else:
+            tail = _TAIL
         return head + "\n".join(blocks) + ("\n" + left if left else "") + tail
 
 
@@ -148,7 +151,10 @@ class _Sight(NamedTuple):
 
     def between(self, layers: Sequence[Layer]) -> list[Edge]:
         """The imports between layers, those through files in no layer among them."""
-        links_through = self.through(layers) if self.through else ()
+        if self.through:
+            links_through = self.through(layers)
+        else:
+            links_through = ()
         return list(edges(Manifest("", tuple(layers)), (*self.links, *links_through), self.modules))
 
 
@@ -205,7 +211,10 @@ def _joined(order: Sequence[_Group], weights: Mapping[tuple[str, str], int]) -> 
     flat = sum(group.folder for group in order) < _FOLDERS
     parts: list[list[_Group]] = []
     for group in order:
-        place = None if group.folder else _place(group, parts, weights, flat)
+        if group.folder:
+            place = None
+        else:
+            place = _place(group, parts, weights, flat)
         if place is None:
             parts.append([group])
         else:
@@ -406,7 +415,10 @@ def _against(number: int) -> str:
 
 def _layer(layer: Layer, before: list[str]) -> str:
     everything = bool(before) and set(layer.may_depend_on) == set(before)
-    allowed = " below" if everything else _list(layer.may_depend_on)
+    if everything:
+        allowed = " below"
+    else:
+        allowed = _list(layer.may_depend_on)
     return (
         f"  - name: {yaml_quoted(layer.name)}\n    paths:{_list(layer.paths)}\n   "
         f" may_depend_on:{allowed}\n"
@@ -583,11 +595,17 @@ def module_groups(
         # packages of one language do not make those of another many
         alike = [name for name in tops if is_dotted[name] == is_dotted[top]]
         whole = len(files) == 1 or len(alike) >= _MANY_PACKAGES
-        parts = {shared_folder(files) or files[0]: files} if whole else _split(files)
+        if whole:
+            parts = {shared_folder(files) or files[0]: files}
+        else:
+            parts = _split(files)
         for path, members in parts.items():
             # a namespace package may share its folder with another: then the files themselves are
             # the paths of the part
-            paths = tuple(members) if path in taken or not path.endswith("/") else (path,)
+            if path in taken or not path.endswith("/"):
+                paths = tuple(members)
+            else:
+                paths = (path,)
             taken.update(paths)
             root = bool(_ROOT_FILE.search(path)) and len(parts) > 1
             # a dotted name begins with the package, a path with folders: `packages/cart/src/`
@@ -636,7 +654,10 @@ def _unique(groups: list[_Group]) -> list[_Group]:
     taken: set[str] = set()
     unique = []
     for group in groups:
-        name = group.name if counts[group.name] == 1 else f"{group.package}-{group.name}"
+        if counts[group.name] == 1:
+            name = group.name
+        else:
+            name = f"{group.package}-{group.name}"
         name = "".join(sign if sign.isalnum() or sign in "_-." else "-" for sign in name)
         candidate, number = name, 2
         # `below` has a meaning in may_depend_on, so no layer may have that name

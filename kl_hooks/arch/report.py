@@ -31,7 +31,10 @@ def _contract_lines(breaches: Sequence[Breach]) -> list[str]:
         breaches, key=lambda breach: (breach.contract, breach.rule)
     ):
         many = list(contract_breaches)
-        decision = f"  ({one_line(many[0].decision, 40)})" if many[0].decision else ""
+        if many[0].decision:
+            decision = f"  ({one_line(many[0].decision, 40)})"
+        else:
+            decision = ""
         lines.append(
             f"  contract broken: {one_line(name, 100)} ({many[0].type})    {rule}{decision}"
         )
@@ -44,7 +47,10 @@ def _contract_lines(breaches: Sequence[Breach]) -> list[str]:
 
 
 def _breach(breach: Breach) -> list[str]:
-    lines = [f"    {one_line(breach.message, 160)}"] if breach.message else []
+    if breach.message:
+        lines = [f"    {one_line(breach.message, 160)}"]
+    else:
+        lines = []
     for number, step in enumerate(breach.chain):
         lines.append(_line(step, "" if not number else "  "))
     lines += [_line(step, "  or ") for step in breach.also]
@@ -127,7 +133,10 @@ def output_lines(
                 lines += [f"{path}: in no layer" for path in verdict.unassigned]
             lines += verdict_lines(verdict, seconds)
         elif on_disk:
-            where = "what is staged" if source == "staged" else source
+            if source == "staged":
+                where = "what is staged"
+            else:
+                where = source
             lines.append(
                 f"{_NO_MANIFEST} {where} - nothing to enforce. The one on disk is not in git there."
             )
@@ -189,7 +198,10 @@ def violation_lines(violation: Violation, titles: Mapping[str, str]) -> list[str
     else:
         named = violation.imported
     start, end = _caret_span(statement, named)
-    method_text = "" if violation.method in _SHOWN_ANYWAY else f"  ({violation.method})"
+    if violation.method in _SHOWN_ANYWAY:
+        method_text = ""
+    else:
+        method_text = f"  ({violation.method})"
     rule = f"layer rule, {violation.rule}" + (
         f", {_decision(violation.decision, titles)}" if violation.decision else ""
     )
@@ -264,7 +276,10 @@ def _hints(verdict: Verdict) -> list[str]:
 
 def _closing(verdict: Verdict, seconds: float | None) -> str:
     """`checked 42 files, 4 layers in 0.11 s from the staged content; 3 files in no layer`."""
-    spent = "" if seconds is None else f" in {seconds:.2f} s"
+    if seconds is None:
+        spent = ""
+    else:
+        spent = f" in {seconds:.2f} s"
     where = {"staged": "the staged content", "worktree": "the working tree"}.get(
         verdict.source, verdict.source
     )
@@ -275,7 +290,10 @@ def _closing(verdict: Verdict, seconds: float | None) -> str:
     checked = f"{counted(verdict.files, 'file')}, {counted(len(verdict.manifest.layers), 'layer')}"
     if verdict.manifest.contracts:
         checked += f", {counted(len(verdict.manifest.contracts), 'contract')}"
-    outside = f"; {unassigned_count(verdict)} (--list-unassigned)" if verdict.unassigned else ""
+    if verdict.unassigned:
+        outside = f"; {unassigned_count(verdict)} (--list-unassigned)"
+    else:
+        outside = ""
     return (
         f"{'clean: ' if verdict.clean else ''}checked {checked}{spent} from"
         f" {where}{accepted}{outside}"

@@ -41,7 +41,10 @@ def imports_seen(ws: Workspace, modules: Mapping[str, str]) -> dict[Link, str]:
 
     sync_evidence(ws)
     with ws.store.reading() as db:
-        run_of_import = runtime_imports(db, _RUNS) if db is not None else {}
+        if db is not None:
+            run_of_import = runtime_imports(db, _RUNS)
+        else:
+            run_of_import = {}
     pairs = {
         pair: (modules[pair[0]], modules[pair[1]])
         for pair in run_of_import
@@ -91,7 +94,10 @@ def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today:
             return verdict
         return replace(verdict, warnings=(*verdict.warnings, trouble))
     # a statement that was added since shows it
-    known_imports = {(link.path, link.target) for link in survey.links} if run_of_link else set()
+    if run_of_link:
+        known_imports = {(link.path, link.target) for link in survey.links}
+    else:
+        known_imports = set()
     known_imports |= {(path, target[:at]) for path, target in known_imports for at in _dots(target)}
     new: list[Violation] = []
     for edge in EdgeFinder(manifest, survey.modules).edges(

@@ -52,7 +52,10 @@ def signatures(content: bytes) -> Iterator[tuple[int, int]]:
         start = definition.end()
         # signatures overlap where one holds the word `def`: each is read on its own, all together
         # up to this limit
-        end = _end(content, start) if spent <= 4 * len(content) else len(content)
+        if spent <= 4 * len(content):
+            end = _end(content, start)
+        else:
+            end = len(content)
         spent += end - start
         yield start, end
         if end == len(content):
@@ -325,7 +328,10 @@ class _CycleFinder:
 
     def _imported(self, path: str) -> Iterator[str]:
         for target, method in self._ends(path):
-            file = file_of(target, self._files) if method != TYPE_CHECKING_METHOD else None
+            if method != TYPE_CHECKING_METHOD:
+                file = file_of(target, self._files)
+            else:
+                file = None
             if file is not None:
                 yield file
 
@@ -414,7 +420,10 @@ def _already(
     places = ", ".join(f"{_file(path)}:{line}" for path, line in others[:2]) + (
         ", ..." if others[2:] or left else ""
     )
-    does = "function already takes" if len(others) == 1 and not left else "functions already take"
+    if len(others) == 1 and not left:
+        does = "function already takes"
+    else:
+        does = "functions already take"
     return f"; {'' if left else f'{len(others)} '}other {edge.source.name} {does} one ({places})"
 
 
@@ -492,7 +501,10 @@ class Suggestions:
     def out(self, edge: Edge, sight: Survey | None = None) -> str:
         """One sentence without a full stop: what to do instead of this import."""
         if edge.link.method == TYPE_CHECKING_METHOD:
-            form = "an interface" if is_file_module(edge.link.path) else "a Protocol"
+            if is_file_module(edge.link.path):
+                form = "an interface"
+            else:
+                form = "a Protocol"
             need = f"describe what {edge.source.name} needs as {form} of its own"
             return (
                 f"only a type checker needs this import: {need}, or set type_checking_imports:"

@@ -112,7 +112,10 @@ def _titled(violations: Iterable[Violation], suffix: str) -> list[tuple[Violatio
     """
     rows = {}
     for violation in violations:
-        chain = f" through {' -> '.join(violation.via)}" if violation.via else ""
+        if violation.via:
+            chain = f" through {' -> '.join(violation.via)}"
+        else:
+            chain = ""
         title = (
             f"{violation.source_layer} must not import {violation.target_layer}: {violation.importer} imports"
             f" {violation.imported}{chain}{suffix}"
@@ -138,7 +141,10 @@ def _document(violation: Violation, title: str, indexed: dict[_Key, str], receip
     from kl_hooks.index.index import Document
 
     identifier = make_id(KIND, violation.id)
-    found_by = f"{title}{FOUND_BY}{receipt}" if receipt else title
+    if receipt:
+        found_by = f"{title}{FOUND_BY}{receipt}"
+    else:
+        found_by = title
     whole = indexed.get(_key(identifier, violation.path, violation.line, title), found_by)
     body = redact(
         f"{violation.statement} {violation.rule} {violation.decision} {violation.method} drift violation"

@@ -108,8 +108,14 @@ def _candidate(hit: Hit, named: str, between: Sequence[str]) -> Candidate:
     title, _, receipt = hit.title.partition(FOUND_BY)
     place = f"{hit.path}:{hit.line}"
     files = (hit.path, *between)
-    whose = f"in the file of {named}" if named and all(named not in file for file in files) else ""
-    receipt_text = f"receipt {receipt[:12]}" if receipt else ""
+    if named and all(named not in file for file in files):
+        whose = f"in the file of {named}"
+    else:
+        whose = ""
+    if receipt:
+        receipt_text = f"receipt {receipt[:12]}"
+    else:
+        receipt_text = ""
     lines = [f"{place} {title}", whose, f"hint: kl arch explain {hit.path}", receipt_text]
     return Candidate(
         id=hit.id,

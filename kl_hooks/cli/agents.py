@@ -26,7 +26,9 @@ def agents() -> None:
 
 
 def _code(installation: operations.Installation, _request: Any) -> int:
-    return CLEAN if installation.is_complete else FINDINGS
+    if installation.is_complete:
+        return CLEAN
+    return FINDINGS
 
 
 @operation_command(operations.INSTALL, group=agents, exit_code=_code)
@@ -54,7 +56,10 @@ def _print_files(installation: operations.Installation) -> None:
         number = counted(installation.graph_files, "source file")
         echo_line(f"{'graph':<10} {number}, for notes after an edit")
     if installation.has_prompts is not None:
-        context = "a brief" if installation.has_prompts else "no context (a brief with --prompts)"
+        if installation.has_prompts:
+            context = "a brief"
+        else:
+            context = "no context (a brief with --prompts)"
         echo_line(f"{'prompts':<10} get {context}")
 
 
@@ -62,13 +67,22 @@ def _print_files(installation: operations.Installation) -> None:
 def status(states: operations.AgentStates, _request: operations.StatusRequest) -> None:
     """Print each agent, and the files in which kl is registered with it."""
     for state in states.agents:
-        brief = "; a prompt brings a brief" if state.is_enabled and not state.asks else ""
-        enabled = "enabled" if state.is_enabled else "not enabled in this clone"
+        if state.is_enabled and not state.asks:
+            brief = "; a prompt brings a brief"
+        else:
+            brief = ""
+        if state.is_enabled:
+            enabled = "enabled"
+        else:
+            enabled = "not enabled in this clone"
         echo_line(f"{state.agent:<8} {enabled}{brief}")
         echo_lines(f"         {file.path}: {file.content}" for file in state.files)
     if any(state.is_enabled for state in states.agents) and not states.has_python:
         is_missing = f"{states.python} is not there"
-        reason = is_missing if states.python else "git config kl.python is not set"
+        if states.python:
+            reason = is_missing
+        else:
+            reason = "git config kl.python is not set"
         warn(
             f"hooks in shared files and MCP servers don't start: {reason}."
             " hint: kl agents install AGENT"

@@ -170,7 +170,10 @@ def baseline_show(result: operations.Baseline, _request: operations.NoRequest) -
         echo(f"  renamed   {renamed.entry}  is now {today.importer} imports {today.imported}")
     _print_entries("fixed", result.fixed)
     _print_entries("new", result.added)
-    prune = " - see: kl arch baseline prune" if result.fixed.total else ""
+    if result.fixed.total:
+        prune = " - see: kl arch baseline prune"
+    else:
+        prune = ""
     counts = f"{result.needed.total} accepted, {result.fixed.total} fixed, {result.added.total} new"
     echo(f"{counts}{prune}")
 
@@ -187,7 +190,10 @@ def baseline_prune(result: operations.Baseline, _request: operations.NoRequest) 
 
 def _print_entries(label: str, entries: operations.Entries) -> None:
     for entry in entries.shown:
-        times = f"  ({entry.count} times)" if entry.count > 1 else ""
+        if entry.count > 1:
+            times = f"  ({entry.count} times)"
+        else:
+            times = ""
         echo(f"  {label:<9} {entry}{times}")
 
 
@@ -242,7 +248,10 @@ def _file_lines(facts: Mapping[str, Any]) -> list[str]:
                 " judged"
             ),
         ]
-    decision = f"  ({facts['decision']})" if facts["decision"] else ""
+    if facts["decision"]:
+        decision = f"  ({facts['decision']})"
+    else:
+        decision = ""
     lines.append(f"  layer    {facts['layer']}, by its path {facts['owned_by']}")
     for other in facts["also_covered_by"]:
         lines.append(
@@ -278,7 +287,10 @@ def _rows(
     widths = [max(map(len, column)) for column in columns]
     lines = [f"  {title}"]
     for row, cells in zip(shown, zip(*columns, strict=True), strict=True):
-        how = "" if row["method"] == "import" else f"  ({row['method']})"
+        if row["method"] == "import":
+            how = ""
+        else:
+            how = f"  ({row['method']})"
         padded = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
         lines.append(f"    {padded}  {row['decided']}{how}")
     return lines + (
@@ -287,7 +299,10 @@ def _rows(
 
 
 def _layer_lines(facts: Mapping[str, Any]) -> list[str]:
-    decision = f"  ({facts['decision']})" if facts["decision"] else ""
+    if facts["decision"]:
+        decision = f"  ({facts['decision']})"
+    else:
+        decision = ""
     lines = [f"layer {facts['layer']}    {facts['line']}{decision}"]
     for one in facts["paths"]:
         lines.append(f"  path     {one_line(one['path'])}  {counted(one['files'], 'file')}")

@@ -67,9 +67,15 @@ class _TaskFirst(click.Group):
 
     # click asks for a command first; here the first word is a task unless it names one
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        words = args[: args.index("--")] if "--" in args else args
+        if "--" in args:
+            words = args[: args.index("--")]
+        else:
+            words = args
         if not args or args[0] not in self.commands:
-            args = ["--help"] if {"-h", "--help"} & set(words) else [_TASK, *args]
+            if {"-h", "--help"} & set(words):
+                args = ["--help"]
+            else:
+                args = [_TASK, *args]
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -254,7 +260,10 @@ def _echo_exactly(text: str, environ: Mapping[str, str]) -> None:
     size is unchanged.
     """
     locale = next((environ[k] for k in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(k)), "")
-    encoding = "ascii" if locale in ("C", "POSIX") else sys.stdout.encoding or "utf-8"
+    if locale in ("C", "POSIX"):
+        encoding = "ascii"
+    else:
+        encoding = sys.stdout.encoding or "utf-8"
     text = text.encode("utf-8", "replace").decode()
     try:
         text.encode(encoding)

@@ -34,7 +34,10 @@ def discover(discovery: decisions.Discovery, _request: decisions.DiscoverRequest
     """Print each decision that the code has taken, and what shows it."""
     for decision in discovery.decisions:
         proposal = decision.proposal
-        identifier = decision.records[0].record.id if decision.records else ""
+        if decision.records:
+            identifier = decision.records[0].record.id
+        else:
+            identifier = ""
         echo(f"{identifier}  {proposal.confidence:>3} %  {proposal.title}".lstrip())
         echo_lines(f"         {line}" for line in proposal.evidence)
     if not discovery.decisions:

@@ -39,7 +39,10 @@ def _watched(request: Any) -> Any:
 
 
 def _read_from_stdin(request: operations.AddRequest) -> operations.AddRequest:
-    stdin = sys.stdin.buffer.read(MAX_BLOB_BYTES + 1) if "-" in request.places else b""
+    if "-" in request.places:
+        stdin = sys.stdin.buffer.read(MAX_BLOB_BYTES + 1)
+    else:
+        stdin = b""
     return request._replace(stdin=stdin, watch=_progress)
 
 
@@ -136,7 +139,10 @@ def collections(
 
 
 def _collection_line(collection: operations.ListedCollection) -> str:
-    failed = f", {collection.failed} failed" if collection.failed else ""
+    if collection.failed:
+        failed = f", {collection.failed} failed"
+    else:
+        failed = ""
     return (
         f"{collection.name:<16} {collection.status:<8} {collection.strategy} of"
         f" {collection.chunk_size}  {counted(collection.documents, 'document')},"

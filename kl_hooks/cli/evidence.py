@@ -67,7 +67,10 @@ def _tree_label(receipt: Receipt) -> str:
 def _receipt_lines(entry: Entry) -> Iterator[str]:
     """The whole receipt: its facts, what failed, what it weighs."""
     r = entry.receipt
-    parent = f", inside run {short(r.parent, 8)}" if r.parent else ""
+    if r.parent:
+        parent = f", inside run {short(r.parent, 8)}"
+    else:
+        parent = ""
     yield f"run       {short(r.run, 8)}   {r.source}, seen by {r.observer}{parent}"
     yield f"by        {r.producer}   {r.started} to {r.ended}   origin {entry.origin}"
     if entry.origin.startswith(ATTESTED):
@@ -111,7 +114,10 @@ def _imported_modules(found: object) -> str:
 
     parts = [f"{counted(found.get('in_place') or 0, 'module')} in place"]
     if same := found.get("same"):
-        copies = "1 installed copy" if same == 1 else f"{same} installed copies"
+        if same == 1:
+            copies = "1 installed copy"
+        else:
+            copies = f"{same} installed copies"
         parts.append(f"{copies}, same content ({_first_names(rows('same_first')[0], same)})")
     if compiled := found.get("compiled"):
         parts.append(
@@ -131,7 +137,10 @@ def _imported_modules(found: object) -> str:
 
 
 def _first_names(names: list[str], number: int) -> str:
-    more = f" and {number - len(names)} more" if number > len(names) else ""
+    if number > len(names):
+        more = f" and {number - len(names)} more"
+    else:
+        more = ""
     return one_line(", ".join(names), 200) + more
 
 
@@ -205,7 +214,10 @@ def _audit_lines(done: Audit, accepted: Sequence[Event]) -> Iterator[str]:
     """For people."""
     for problem in done.problems:
         yield f"  problem  {problem}"
-    problems = counted(len(done.problems), "problem") if done.problems else "chain intact"
+    if done.problems:
+        problems = counted(len(done.problems), "problem")
+    else:
+        problems = "chain intact"
     yield f"{counted(done.receipts, 'receipt')}, {problems}."
     yield f"  head     {short(done.head, 16)}"
     if done.folded:
@@ -273,7 +285,10 @@ def import_(imported: operations.ImportedEvidence, _request: operations.ImportRe
     if coverage is None:
         echo(f"{imported.new} new, {imported.is_known} known already, {imported.refused} refused.")
         return
-    state = "known already" if coverage.known else "imported"
+    if coverage.known:
+        state = "known already"
+    else:
+        state = "imported"
     tests, symbols = counted(coverage.tests, "test"), counted(coverage.symbols, "symbol")
     echo(f"run {short(coverage.run, 8)} {state}: {tests} executed {symbols}.")
 
@@ -294,7 +309,10 @@ def export(
         write(text)
         return
     write_file(output, text)
-    noun = "statement" if request.sign or request.in_toto else "receipt"
+    if request.sign or request.in_toto:
+        noun = "statement"
+    else:
+        noun = "receipt"
     warn(f"{counted(exported.receipts, noun)} written to {output}.")
 
 

@@ -115,7 +115,10 @@ def _print_by_file(lines: Sequence[_Line], limit: int, *, tests: bool) -> int:
         echo_line(path if len(path) <= _WIDTH else f"…{path[1 - _WIDTH :]}")
         for line in file_lines:
             width = _WIDTH - 8 - len(line.end)
-            text = line.text if len(line.text) <= width else f"{line.text[: width - 1]}…"
+            if len(line.text) <= width:
+                text = line.text
+            else:
+                text = f"{line.text[: width - 1]}…"
             echo_line(f"{line.line:>6}  {text}{line.end}")
     if of_tests and not tests:
         files = counted(len({line.path for line in of_tests}), "file")
@@ -125,7 +128,10 @@ def _print_by_file(lines: Sequence[_Line], limit: int, *, tests: bool) -> int:
 
 def _link_line(link: Link, before: str = "", *, of_name: bool = False) -> _Line:
     """`of_name`: with the name that is used there."""
-    name = f" {link.target.removeprefix('name:')}" if of_name else ""
+    if of_name:
+        name = f" {link.target.removeprefix('name:')}"
+    else:
+        name = ""
     text = f"{before}{link.relation:<10}{name}  in {link.source}"
     return _Line(link.path, link.line, text, f"  ({_method(link)})")
 
@@ -163,9 +169,15 @@ def _unresolved(answer: Answer, again: str, calls: bool, of: str) -> list[str]:
         return []
     what = "call" if calls and called else "use"
     shown = called if what == "call" else number
-    other_uses = f" and {number - shown} other uses" if number > shown else ""
+    if number > shown:
+        other_uses = f" and {number - shown} other uses"
+    else:
+        other_uses = ""
     plural = "" if shown == 1 else "s"
-    listing = f" ({again} --unresolved lists them)" if again else ""
+    if again:
+        listing = f" ({again} --unresolved lists them)"
+    else:
+        listing = ""
     return [f"{shown} unresolved {what}{plural}{other_uses}{of}{listing}"]
 
 
@@ -237,11 +249,10 @@ def _comparison_lines(comparison: Comparison) -> list[str]:
         (comparison.imports, "import"),
         (comparison.edges, "edge"),
     )
-    result = (
-        f"{counted(len(comparison.differences), 'difference')}:"
-        if comparison.differences
-        else "equal"
-    )
+    if comparison.differences:
+        result = f"{counted(len(comparison.differences), 'difference')}:"
+    else:
+        result = "equal"
     if comparison.not_assessed:
         result = f"{len(comparison.not_assessed)} not assessed; {result}"
     head = f"precise: {', '.join(counted(number, noun) for number, noun in sums)}; {result}"
@@ -347,15 +358,26 @@ def _passage_line(link: Link) -> str:
 def _execution_line(execution: ExecutedBy) -> str:
     from kl_hooks.evidence.executed import COVERAGE
 
-    age = (
-        ""
-        if not execution.commits
-        else f", {execution.commits} commit{'s' if execution.commits > 1 else ''} ago"
-    )
-    times = f", in {execution.runs} runs" if execution.runs > 1 else ""
-    flaky = f", {execution.flaky}" if execution.flaky else ""
-    imported = " (by imported coverage data)" if execution.recorder == COVERAGE else ""
-    changed = ", before it was changed" if execution.changed else ""
+    if not execution.commits:
+        age = ""
+    else:
+        age = f", {execution.commits} commit{'s' if execution.commits > 1 else ''} ago"
+    if execution.runs > 1:
+        times = f", in {execution.runs} runs"
+    else:
+        times = ""
+    if execution.flaky:
+        flaky = f", {execution.flaky}"
+    else:
+        flaky = ""
+    if execution.recorder == COVERAGE:
+        imported = " (by imported coverage data)"
+    else:
+        imported = ""
+    if execution.changed:
+        changed = ", before it was changed"
+    else:
+        changed = ""
     return f"{execution.test}  {execution.outcome}{age}{times}{flaky}{changed}{imported}"
 
 
@@ -469,7 +491,10 @@ def _cut(places: Sequence[Any], shown: Sequence[Any], noun: str) -> list[str]:
     if not omitted:
         return []
     of_tests = sum(map(_is_test, places)) - sum(map(_is_test, shown))
-    inside = f", {of_tests} of them in tests" if of_tests else ""
+    if of_tests:
+        inside = f", {of_tests} of them in tests"
+    else:
+        inside = ""
     return [f"{omitted} more {noun}{'s' if omitted > 1 else ''}{inside}"]
 
 
@@ -490,7 +515,10 @@ def _site_line(site: Site, name: str, *, is_kind_shown: bool = True) -> _Line:
 
     scope = f"  in {site.scope}" if site.scope else ""
     ending = ", …" if len(site.types) > _TYPES else ""
-    types = f"  [{', '.join(site.types[:_TYPES])}{ending}]" if site.types else ""
+    if site.types:
+        types = f"  [{', '.join(site.types[:_TYPES])}{ending}]"
+    else:
+        types = ""
     width = max(_NARROWEST, _WIDTH - 8 - len(scope) - len(types))
     is_plain = site.kind in (UseKind.CALL, UseKind.READ) or not is_kind_shown
     kind = "" if is_plain else f"{site.kind}: "
@@ -636,7 +664,10 @@ def path(shown: operations.ShownPath, request: operations.PathRequest) -> None:
         f"  ({counted(chain.length, 'link')} to {chain.end.id})"
     )
     for step in chain.steps:
-        place = f"  {step.path}:{step.line} ({_method(step)})" if step.line and step.method else ""
+        if step.line and step.method:
+            place = f"  {step.path}:{step.line} ({_method(step)})"
+        else:
+            place = ""
         echo_line(f"  {step.relation} {step.target}{place}")
     for end, mark in ((chain.start, shown.start_mark), (chain.end, shown.end_mark)):
         if mark:
@@ -649,7 +680,10 @@ def neighbors(listed: operations.NeighborList, request: operations.NeighborsRequ
     start, total = listed.start, listed.neighbors.total
     echo_line(f"{start}  ({counted(total, 'neighbor')})")
     for level, node, link in listed.neighbors.shown:
-        other = link.source if link.target == node else link.target
+        if link.target == node:
+            other = link.source
+        else:
+            other = link.target
         near = "it" if other == start else other
         if link.target == node:
             arrow = f"{near} {link.relation} {node}"
@@ -673,7 +707,10 @@ def stats(counts: operations.GraphStats, request: operations.StatsRequest) -> No
         f"links          {_number_of_each(counts.relations)}; {counts.unresolved:,} unresolved"
         " (matched by name only)"
     )
-    largest = f", the largest of {counted(counts.parts[0], 'node')}" if counts.parts else ""
+    if counts.parts:
+        largest = f", the largest of {counted(counts.parts[0], 'node')}"
+    else:
+        largest = ""
     echo(
         f"hangs together {counted(counts.linked_nodes, 'linked node')} in"
         f" {counted(len(counts.parts), 'part')}{largest}"

@@ -71,7 +71,10 @@ class LazyGroup(click.Group):
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], self._lines, 1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"See: {ctx.command_path} --help"
+            if near:
+                hint = f"Did you mean {near[0]!r}?"
+            else:
+                hint = f"See: {ctx.command_path} --help"
             raise click.UsageError(f"No such command {args[0]!r}. {hint}", ctx)
         return super().resolve_command(ctx, args)
 

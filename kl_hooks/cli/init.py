@@ -593,14 +593,26 @@ def _steps(survey: _Survey) -> list[str]:
             "install the git hooks     pre-commit install",
         ]
     pre_commit = any(row[0] == "pre-commit" for row in survey.found)
-    hooks = "pre-commit install" if pre_commit else "kl hooks install"
-    force = " --force" if MANIFEST in survey.plan.create else ""
+    if pre_commit:
+        hooks = "pre-commit install"
+    else:
+        hooks = "kl hooks install"
+    if MANIFEST in survey.plan.create:
+        force = " --force"
+    else:
+        force = ""
     if survey.set_up:
         own = [f"or keep your own rules    kl arch import --write{force}   (from {survey.set_up})"]
     else:
         own = []
-    look = [f"look at the proposal      {MANIFEST}"] if MANIFEST in survey.plan.create else []
-    review = [*look, "check the code against it kl arch check"] if survey.layers else []
+    if MANIFEST in survey.plan.create:
+        look = [f"look at the proposal      {MANIFEST}"]
+    else:
+        look = []
+    if survey.layers:
+        review = [*look, "check the code against it kl arch check"]
+    else:
+        review = []
     if survey.seeds:
         seeds = [f"seed from your documents  kl seed   ({counted(survey.seeds, 'record')})"]
     else:
@@ -694,7 +706,10 @@ def _upgrade_hooks(ws: Workspace, shape: str) -> int:
 
     assert ws.repo is not None  # require_repository refused it
     names = [hook.name for hook in outdated_hooks(ws.repo)]
-    hooks = install_hooks(ws.repo, names, sys.executable, ws.state.spool) if names else []
+    if names:
+        hooks = install_hooks(ws.repo, names, sys.executable, ws.state.spool)
+    else:
+        hooks = []
     plain = [
         {"name": hook.name, "path": str(hook.path), "action": hook.action, "reason": hook.reason}
         for hook in hooks
@@ -720,7 +735,10 @@ def _print_undo(ws: Workspace, shape: str) -> int:
     done = _undo(ws.root, ws.state)
     _allow_seeding_again(ws, [path for path, what in done if what == "removed"])
     for hook in uninstall_hooks(ws.repo):
-        path = hook.path.relative_to(ws.root) if hook.path.is_relative_to(ws.root) else hook.path
+        if hook.path.is_relative_to(ws.root):
+            path = hook.path.relative_to(ws.root)
+        else:
+            path = hook.path
         done.append((path.as_posix(), f"left: {hook.reason}" if hook.reason else hook.action))
     shown = allowed(tuple(_WrittenFile(NodeId(f"file:{path}"), path, what) for path, what in done))
     lines = [f"  {file.path:<28} {file.what}" for file in shown]

@@ -181,7 +181,10 @@ class _Answers:
     def questions(self, focus: str, most: int) -> list[Question]:
         """The gaps, the most important first."""
         # after each review the same questions have new answers
-        done = set() if self.mode else answered_questions(self.ws, self.all())
+        if self.mode:
+            done = set()
+        else:
+            done = answered_questions(self.ws, self.all())
         self.open = len(open_questions(self.all(), done, focus, 1_000))
         found = open_questions(self.all(), done, focus, most)
         self.asked = len(found)
@@ -277,7 +280,10 @@ def _answers_from_file(collected: _Answers, path: str) -> None:
             place=path,
             hint="Write a line for each: purpose: It converts maps.",
         )
-    found = reader.keys(root, tuple(known)) if root is not None and not problems else {}
+    if root is not None and not problems:
+        found = reader.keys(root, tuple(known))
+    else:
+        found = {}
     answers = {
         key: reader.text(node, f'"{key}"')
         for key, (_, node) in found.items()

@@ -116,7 +116,10 @@ def _options(fields: Iterable[RequestField]) -> Iterator[RequestField]:
     """
     for field in fields:
         parameter = field.parameter._replace(aliases=())
-        default = None if field.is_required else field.default
+        if field.is_required:
+            default = None
+        else:
+            default = field.default
         if field.name != "title":
             yield field._replace(default=default, parameter=parameter)
 
@@ -290,7 +293,10 @@ def _list(kind: Kind) -> click.Command:
 
     def print_list(record_list: records.RecordList, request: records.ListRequest) -> None:
         is_whole = request._replace(limit=0) == records.ListRequest(limit=0)
-        none = first if is_whole else f"no {kind.name} fits."
+        if is_whole:
+            none = first
+        else:
+            none = f"no {kind.name} fits."
         ws = workspace()
         if not ws.initialized:  # what it advises would be refused with this
             none = f"{ws.root}: kl is not set up here. Set it up with: kl init"

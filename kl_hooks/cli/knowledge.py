@@ -100,7 +100,10 @@ def list_(listed: operations.KnowledgeList, request: operations.ListRequest) -> 
     record_list = listed.found
     is_narrowed = request._replace(limit=0, everything=False) != operations.ListRequest(limit=0)
     begin = "nothing is known yet. Begin with: kl seed, or kl decision new --edit"
-    none = "nothing of that is known." if is_narrowed else begin
+    if is_narrowed:
+        none = "nothing of that is known."
+    else:
+        none = begin
     print_record_list(record_list, none, of_kind=True)
 
 
@@ -219,10 +222,16 @@ def _numbers(counts: Mapping[str, int]) -> str:
 def links(leads: pages.PageLinks, _request: pages.PageRequest) -> None:
     rows = []
     for link in leads.links:
-        where = f"{link.node}  {link.title}".rstrip() if link.node else "leads nowhere"
+        if link.node:
+            where = f"{link.node}  {link.title}".rstrip()
+        else:
+            where = "leads nowhere"
         if link.several:
             where = f"may mean {', '.join(link.several)}"
-        target = f"[[{link.target}]]" if link.how == "wikilink" else f"({link.target})"
+        if link.how == "wikilink":
+            target = f"[[{link.target}]]"
+        else:
+            target = f"({link.target})"
         rows.append(f"{leads.page.path}:{link.line}  {target}  {where}")
     print_rows(rows, len(rows), "it links to nothing.")
 
@@ -248,8 +257,14 @@ def _print_page_lines(page_lines: pages.PageLines, none: str) -> None:
 
 
 def _page_line(line: PageLine) -> str:
-    percent = f"{line.percent:>3} %  " if line.percent else ""
-    text = f"  {one_line(line.text, 100)}" if line.text else ""
+    if line.percent:
+        percent = f"{line.percent:>3} %  "
+    else:
+        percent = ""
+    if line.text:
+        text = f"  {one_line(line.text, 100)}"
+    else:
+        text = ""
     return f"{percent}{line.page.path}:{line.line}  {one_line(line.page.title, 80)}{text}"
 
 
@@ -364,7 +379,10 @@ def export(
 
 
 def _print_cleared(cleared: upkeep.Cleared) -> None:
-    verb = "would remove" if cleared.is_dry_run else "remove"
+    if cleared.is_dry_run:
+        verb = "would remove"
+    else:
+        verb = "remove"
     echo_lines(f"{verb:<12}  {record.id}  {record.title}" for record in cleared.removed)
     echo_lines(
         f"{'edited':<12}  {record.id}  {record.title}   (edited by hand; --force takes it too)"
@@ -437,7 +455,10 @@ def _way(change: Change, *, is_reported_only: bool) -> str:
 def _gc_lines(made: upkeep.Upkeep, request: upkeep.GcRequest) -> Iterator[str]:
     for part in made.policies:
         if part.changes:
-            only = " Only reported: nothing of it is changed." if part.is_reported_only else ""
+            if part.is_reported_only:
+                only = " Only reported: nothing of it is changed."
+            else:
+                only = ""
             yield f"{part.policy}: {part.description}{only}"
         for change in part.changes:
             way = one_line(_way(change, is_reported_only=part.is_reported_only), 120)
@@ -466,7 +487,10 @@ def verify(checked: upkeep.Seals, request: upkeep.SealsRequest) -> None:
     for seal in checked.seals:
         if request.is_sealing or request.ids or seal.state != "valid":
             is_tampered = seal.state == "tampered"
-            since = f", edited since it was sealed on {seal.at[:10]}" if is_tampered else ""
+            if is_tampered:
+                since = f", edited since it was sealed on {seal.at[:10]}"
+            else:
+                since = ""
             echo(f"{seal.id:<14} {seal.state:<9} {seal.path}{since}")
     echo(", ".join(f"{number} {state}" for state, number in checked.counts.items()))
     if checked.has_tampered and not checked.counts["tampered"]:

@@ -158,7 +158,10 @@ class Commands(LazyGroup):
         from kl_hooks.errors import KlError
 
         try:
-            own = self._described(ctx) if _may_describe_kinds(ctx.params.get("root")) else {}
+            if _may_describe_kinds(ctx.params.get("root")):
+                own = self._described(ctx)
+            else:
+                own = {}
         except KlError:  # the help shows what it can
             own = {}
         with formatter.section("Commands"):
@@ -594,7 +597,10 @@ def _call(command: click.Command, argv: list[str]) -> int:
         else:
             from kl_hooks.store.disk import cause_of
 
-            place = problem.filename if isinstance(problem.filename, str) else ""
+            if isinstance(problem.filename, str):
+                place = problem.filename
+            else:
+                place = ""
             cause = cause_of(problem, Path(place or ".").absolute().parent)
             print_problem(f"{place or 'the system'}: {cause.words}. See: kl doctor")
         if os.environ.get("KL_DEBUG"):

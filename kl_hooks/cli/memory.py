@@ -57,7 +57,10 @@ def _read_from_stdin(request: operations.AddRequest) -> operations.AddRequest:
 @operation_command(operations.ADD, _read_from_stdin)
 def add(change: operations.Changed, request: operations.AddRequest) -> None:
     status = change.memory.record.status
-    done = status if change.done == "new" else f"{status} ({change.done})"
+    if change.done == "new":
+        done = status
+    else:
+        done = f"{status} ({change.done})"
     print_changed(change, request, done)
 
 
@@ -72,7 +75,10 @@ def show(shown: operations.ShownMemory, _request: operations.MemoryRequest) -> N
 def _use_lines(seen: ReviewItem) -> Iterator[str]:
     tally = seen.tally
     yield f"{'tier':<13} {seen.support.tier.word}"
-    last = f", last on {tally.reinforced_at[:10]}" if tally.reinforced_at else ""
+    if tally.reinforced_at:
+        last = f", last on {tally.reinforced_at[:10]}"
+    else:
+        last = ""
     yield f"{'seen':<13} in {counted(tally.reinforcement, 'session')}{last}"
     if seen.cost:
         yield f"{'cost':<13} {seen.cost}"
@@ -134,7 +140,10 @@ def _named_transcript() -> InputFile:
         plain: Any = json.loads(sys.stdin.read(_MOST_TEXT))
     except (ValueError, RecursionError):
         plain = None
-    path = plain.get("transcript_path") if isinstance(plain, dict) else None
+    if isinstance(plain, dict):
+        path = plain.get("transcript_path")
+    else:
+        path = None
     if not isinstance(path, str) or not path:
         raise click.UsageError("--agent-event: stdin holds no JSON object with transcript_path.")
     # agents write `~` in it, and no shell has expanded it

@@ -65,7 +65,10 @@ def initialized_workspace() -> Workspace:
 def _warn_of_broken_kinds(ws: Workspace) -> None:
     """Report, after a command that used the kinds, which files of `.kl/kinds/` are broken."""
     shown = click.get_current_context().find_root().ensure_object(dict).get(_SHOWN_PROBLEMS)
-    problems = ws.catalog.problems if "catalog" in vars(ws) and not shown else ()
+    if "catalog" in vars(ws) and not shown:
+        problems = ws.catalog.problems
+    else:
+        problems = ()
     for problem in allowed(tuple(problems)):
         warn(f"warning: {problem}")
 
@@ -144,7 +147,10 @@ def _is_governed() -> bool:
     from kl_hooks.model.actors import agent
 
     context = click.get_current_context(silent=True)
-    opened = context.find_root().ensure_object(dict).get("workspace") if context else None
+    if context:
+        opened = context.find_root().ensure_object(dict).get("workspace")
+    else:
+        opened = None
     return opened is not None and agent(opened.environ) is not None
 
 
@@ -178,7 +184,10 @@ def echo(text: str = "", *, red: int = -1, yellow: int = -1) -> None:
     """
     text, start = _shown(text), max(red, yellow)
     head, tail = (text[:start], text[start:]) if start >= 0 else (text, "")
-    paint = click.style(safe_text(tail), fg="red" if red >= 0 else "yellow") if tail else ""
+    if tail:
+        paint = click.style(safe_text(tail), fg="red" if red >= 0 else "yellow")
+    else:
+        paint = ""
     click.echo(safe_text(head) + paint)
 
 

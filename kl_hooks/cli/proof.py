@@ -117,7 +117,10 @@ def _claim_rows(claims: Sequence[Claim]) -> list[str]:
     rows = []
     for claim in claims:
         words = tier_words(claim.tier.word, claim.freshness)
-        status = words[0] if len(words) == 1 else f"{words[0]:<8}  {words[1]:<12}"
+        if len(words) == 1:
+            status = words[0]
+        else:
+            status = f"{words[0]:<8}  {words[1]:<12}"
         rows.append(f"{claim.id}  {status}  {claim.text}")
         rows += _doubt_rows(claim)
         rows += [f"{'':<18}{line}" for line in claim.ended]
@@ -162,8 +165,14 @@ def _origin_lines(claim: Claim) -> Iterator[str]:
     for origin in dict.fromkeys(one.origin for one in claim.support if one.origin):
         meaning = origin_meaning(origin)
         kind, _, name = origin.partition("; ")[0].partition(":")
-        key = f": {name}" if kind in ("ci", "signed") else ""
-        why = f" ({reason})" if (reason := origin.partition("; ")[2]) else ""
+        if kind in ("ci", "signed"):
+            key = f": {name}"
+        else:
+            key = ""
+        if reason := origin.partition("; ")[2]:
+            why = f" ({reason})"
+        else:
+            why = ""
         yield f"origin     {meaning.name}{key}{why}"
         yield f"           proves: {meaning.proves}"
         yield f"           does not prove: {meaning.not_proven}"
@@ -188,8 +197,14 @@ def _reason_lines(claim: Claim) -> list[str]:
         lines += [f"freshness  {claim.freshness}"]
     lines += [f"           {reason}" for reason in claim.reasons]
     for s in claim.support:
-        weight = "hard" if s.observation.hard else f"not hard: {s.observation.why_not}"
-        where = f"   tree {short(s.tree, 7)}" if s.tree else ""
+        if s.observation.hard:
+            weight = "hard"
+        else:
+            weight = f"not hard: {s.observation.why_not}"
+        if s.tree:
+            where = f"   tree {short(s.tree, 7)}"
+        else:
+            where = ""
         lines.append(
             f"{s.speaks:<10} {s.observation.kind} {s.outcome}, seen by"
             f" {s.observation.observer}{where}   {weight}"
@@ -234,7 +249,10 @@ def _warn_of_more(listing: Listing) -> None:
 @operation_command(operations.TESTS, group=proof)
 def tests(executing: operations.ExecutingTests, request: operations.SymbolRequest) -> None:
     """Print the tests that executed a symbol."""
-    none = "no test that you may see executed it." if executing.is_executed else _NOT_EXECUTED
+    if executing.is_executed:
+        none = "no test that you may see executed it."
+    else:
+        none = _NOT_EXECUTED
     _print_rows((_test_line(test) for test in executing.tests.shown), executing.tests, none)
 
 
@@ -242,7 +260,10 @@ _NOT_EXECUTED = "no recorded test executed it."
 
 
 def _test_line(test: SymbolTest) -> str:
-    age = f", {counted(test.commits, 'commit')} ago" if test.commits else ""
+    if test.commits:
+        age = f", {counted(test.commits, 'commit')} ago"
+    else:
+        age = ""
     runs = f", in {test.runs} runs" if test.runs > 1 else ""
     flaky = f", {test.flaky}" if test.flaky else ""
     reason = f": {test.reason}" if test.reason else ""
@@ -253,7 +274,10 @@ def _test_line(test: SymbolTest) -> str:
 @operation_command(operations.SYMBOLS, group=proof)
 def symbols(executed: operations.ExecutedSymbols, request: operations.TestRequest) -> None:
     """Print what a test executed."""
-    reason = f" ({executed.reason})" if executed.reason else ""
+    if executed.reason:
+        reason = f" ({executed.reason})"
+    else:
+        reason = ""
     echo(f"{executed.test}: run {short(executed.run, 8)}, {executed.state}{reason}")
     echo_lines(f"  {row.phase:<9} {row.symbol}  {row.path}" for row in executed.symbols)
 
@@ -291,9 +315,10 @@ def impacted(
         others = f"the results of {impacted_tests.settled} others are valid"
     # a part that was asked for, such as a range, is not what the command would run
     is_narrower = 0 < known_total < total and not request.changed and not request.staged
-    narrow = (
-        f" ({known_total} known: pytest --kl-impacted --kl-unrecorded=none)" if is_narrower else ""
-    )
+    if is_narrower:
+        narrow = f" ({known_total} known: pytest --kl-impacted --kl-unrecorded=none)"
+    else:
+        narrow = ""
     echo(f"{counted(total, 'test')} to run{narrow}; {others}")
 
 
@@ -335,16 +360,25 @@ def _rows_of_files(tests: Sequence[Impacted]) -> list[str]:
     """A row for the tests of a file that must run for one cause, in the order of the tests."""
     causes: dict[tuple[str, str], list[Impacted]] = {}
     for test in tests:
-        cause = test.reason if test.run else _distance_text(test) or test.reason
+        if test.run:
+            cause = test.reason
+        else:
+            cause = _distance_text(test) or test.reason
         causes.setdefault((test_path(test.test), cause), []).append(test)
     return [_row_of_file(path, members) for (path, _), members in causes.items()]
 
 
 def _row_of_file(path: str, tests: Sequence[Impacted]) -> str:
     first = tests[0]
-    name = first.test if len(tests) == 1 else f"{path} ({len(tests)} tests)"
+    if len(tests) == 1:
+        name = first.test
+    else:
+        name = f"{path} ({len(tests)} tests)"
     is_near = first.distance is not None and not first.run
-    reason = "" if is_near and len(tests) > 1 else f": {first.reason}"
+    if is_near and len(tests) > 1:
+        reason = ""
+    else:
+        reason = f": {first.reason}"
     return f"{name}{reason}{_distance_text(first)}"
 
 
@@ -382,7 +416,10 @@ def _history_lines(history: operations.TestHistory) -> Iterator[str]:
     for index, result in enumerate(history.results[:_RESULTS]):
         ended = result.ended[:16].replace("T", " ")
         content = f"tree {short(result.tree, 7)}{'+dirty' if result.dirty else ''}"
-        name = f"  as {result.test}" if result.test != history.test else ""
+        if result.test != history.test:
+            name = f"  as {result.test}"
+        else:
+            name = ""
         yield (
             f"{'' if index else 'runs':<9} {short(result.run, 8)}  {ended}  {result.outcome:<7} "
             f" {content}{name}"
@@ -398,7 +435,10 @@ def _failure_lines(history: operations.TestHistory) -> Iterator[str]:
         detail = failure.detail
         yield f"failure   {one_line(str(detail.get('message') or 'no message'), 300)}"
         has_place = detail.get("path") and detail.get("line")
-        place = f"{detail['path']}:{detail['line']}" if has_place else ""
+        if has_place:
+            place = f"{detail['path']}:{detail['line']}"
+        else:
+            place = ""
         if where := ", at ".join(filter(None, (str(detail.get("frame") or ""), place))):
             yield f"raised    {where}"
     if history.changed and history.passed_before:

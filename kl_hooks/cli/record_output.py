@@ -136,7 +136,10 @@ def record_lines(ws: Workspace, shown: ShownRecord) -> Iterator[str]:
         yield from ("", heading)
         items = [f"{k}: {v}" for k, v in value.items()] if isinstance(value, Mapping) else value
         for item in items if isinstance(items, list | tuple) else [str(items)]:
-            bullet = "- " if isinstance(items, list | tuple) else ""
+            if isinstance(items, list | tuple):
+                bullet = "- "
+            else:
+                bullet = ""
             yield textwrap.indent(bullet + str(item).replace("\n", "\n" + " " * len(bullet)), "  ")
 
 
@@ -219,8 +222,14 @@ def seeding_lines(seeding: Seeding) -> Iterator[str]:
         return
     for step in seeding.steps:
         if step.what != "skipped":
-            record = f"{step.records[0].record.id}  " if step.records else ""
-            reason = f"   ({step.reason})" if step.reason else ""
+            if step.records:
+                record = f"{step.records[0].record.id}  "
+            else:
+                record = ""
+            if step.reason:
+                reason = f"   ({step.reason})"
+            else:
+                reason = ""
             yield f"{step.what:<8}  {record}{step.title or step.key}{reason}"
     counts = Counter(step.what for step in seeding.steps)
     states = ("created", "updated", "outdated", "skipped", "kept")

@@ -236,12 +236,18 @@ def _option(field: RequestField) -> Callable[[Command], Command]:
     is_list, metavar = field.value_type in (tuple, dict), parameter.metavar
     if parameter.is_free and parameter.choices:
         is_short = len(parameter.choices) <= _MOST_SHOWN_CHOICES
-        metavar = f"[{'|'.join(parameter.choices)}]" if is_short else ""
+        if is_short:
+            metavar = f"[{'|'.join(parameter.choices)}]"
+        else:
+            metavar = ""
         if not is_short:
             text += f" One of: {', '.join(parameter.choices)}."
     if parameter.is_free and is_list:
         metavar, text = metavar or "TEXT", f"{text} May be repeated."
-    shown = field.default if parameter.is_default_shown else None
+    if parameter.is_default_shown:
+        shown = field.default
+    else:
+        shown = None
     # click takes a default of None for a value, so that nothing would be missing
     default = {"required": True} if field.is_required else {"default": () if is_list else shown}
     names = (parameter.short, _option_name(field)) if parameter.short else (_option_name(field),)

@@ -54,7 +54,10 @@ def _answer_lines(answer: Answer) -> Iterator[str]:
 
 
 def _round_line(part: Round) -> str:
-    missing = f"; not found: {name_list(list(part.missing), 8)}" if part.missing else ""
+    if part.missing:
+        missing = f"; not found: {name_list(list(part.missing), 8)}"
+    else:
+        missing = ""
     return f"searched for: {one_line(part.query, 120)} ({counted(part.new, 'new result')}{missing})"
 
 

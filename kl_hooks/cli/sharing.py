@@ -36,7 +36,10 @@ def store() -> None:
 @operation_command(stores.USE, group=store)
 def use(used: stores.UsedStore, _request: stores.UseRequest) -> None:
     """Print which database is used."""
-    repository = f", repository {used.repository}" if used.repository is not None else ""
+    if used.repository is not None:
+        repository = f", repository {used.repository}"
+    else:
+        repository = ""
     echo(f"evidence and records are stored in {used.place}{repository}")
     if used.tables:
         echo(f"tables made or changed: {used.tables}")
@@ -139,7 +142,10 @@ def _sync_lines(synced: Synced, request: SyncRequest) -> Iterator[str]:
         yield f"pushed to {one_line(exchange['remote'], 100)}"
     if request.is_pulling:
         number = exchange["imported_events"]
-        imported = f" and {counted(number, 'new event')}" if number else ""
+        if number:
+            imported = f" and {counted(number, 'new event')}"
+        else:
+            imported = ""
         writers = counted(len(exchange["writers"]), "other writer")
         yield f"{counted(exchange['imported'], 'new run')}{imported} of {writers} imported"
     if exchange["refusals"]:
@@ -168,7 +174,10 @@ def trust_list(trusted_keys: trusts.Keys, _request: trusts.ListRequest) -> None:
     """Print the trusted keys."""
     rows = []
     for key in trusted_keys.keys:
-        until = f"  until {iso(key.valid_before)[:10]}" if key.valid_before else ""
+        if key.valid_before:
+            until = f"  until {iso(key.valid_before)[:10]}"
+        else:
+            until = ""
         revoked = "  revoked" if key.revoked else ""
         rows.append(f"{key.name:<16} {key.role:<7} {key.fingerprint}  {key.place}{until}{revoked}")
     none = "no key is trusted: evidence of others never counts. See: kl trust add --help"

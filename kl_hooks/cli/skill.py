@@ -111,11 +111,17 @@ def check(report: skills.Check, request: skills.CheckRequest) -> None:
     rows = [str(problem) for problem in report.unread]
     for shown in report.conflicts.shown:
         conflict = shown.conflict
-        state = f" ({conflict.state})" if conflict.state != "detected" else ""
+        if conflict.state != "detected":
+            state = f" ({conflict.state})"
+        else:
+            state = ""
         kind = f"{conflict.key}  {conflict.severity:<9} {conflict.sort}"
         rows.append(f"{kind}: {conflict.reason}{state}")
         for repair in conflict.repairs:
-            word = "changed" if repair in report.changes else "would change"
+            if repair in report.changes:
+                word = "changed"
+            else:
+                word = "would change"
             rows.append(f"    {word}  {repair.text}")
     print_rows(rows, len(rows), "no conflicts.")
     repairable = any(shown.conflict.repairs for shown in report.conflicts.items)

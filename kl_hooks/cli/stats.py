@@ -39,7 +39,10 @@ def _lines(counts: Mapping[str, Any]) -> Iterator[str]:
     if not counts["packages"]:
         return
     packages = counts["packages"]
-    empty = f", {counts['misses']} without a hit" if counts["misses"] else ""
+    if counts["misses"]:
+        empty = f", {counts['misses']} without a hit"
+    else:
+        empty = ""
     if counts["sessions"]:
         sessions = f", in {counted(counts['sessions'], 'session')} of agents"
     else:
@@ -48,14 +51,21 @@ def _lines(counts: Mapping[str, Any]) -> Iterator[str]:
         f"packages  {packages} from {counts['first'][:10]} to {counts['last'][:10]}"
         f"{empty}{sessions}"
     )
-    used = (
-        "" if counts["budget_percent"] is None else f", {counts['budget_percent']} % of the budget"
-    )
+    if counts["budget_percent"] is None:
+        used = ""
+    else:
+        used = f", {counts['budget_percent']} % of the budget"
     yield f"size      {round(counts['characters'] / packages):,} characters on average{used}"
     kinds = sorted(counts["kinds"].items(), key=lambda pair: (-pair[1], pair[0]))
-    named = f": {name_list([f'{number} {kind}' for kind, number in kinds], 8)}" if kinds else ""
+    if kinds:
+        named = f": {name_list([f'{number} {kind}' for kind, number in kinds], 8)}"
+    else:
+        named = ""
     yield f"items     {counts['included']:,} of {counts['retrieved']:,} found{named}"
-    cached = f", {counts['cached']} from the cache" if counts["cached"] else ""
+    if counts["cached"]:
+        cached = f", {counts['cached']} from the cache"
+    else:
+        cached = ""
     yield (
         f"time      {counts['median_ms']:,} ms (median), {counts['slowest_ms']:,} ms"
         f" (slowest){cached}"
@@ -124,7 +134,9 @@ def _effect_lines(counts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _percent(share: int | None) -> str:
-    return "–" if share is None else f"{share} %"
+    if share is None:
+        return "–"
+    return f"{share} %"
 
 
 @operation_command(operations.SEARCHES, group=stats)
@@ -143,7 +155,10 @@ def _search_lines(statistics: Mapping[str, Any]) -> Iterator[str]:
         f" {'median ms':>9}"
     )
     for mode, row in statistics["modes"].items():
-        score = "–" if row["mean_score"] is None else f"{row['mean_score']:.2f}"
+        if row["mean_score"] is None:
+            score = "–"
+        else:
+            score = f"{row['mean_score']:.2f}"
         counts = f"{row['searches']:>8,}  {row['results']:>7.1f}  {row['empty']:>5,}"
         yield f"{mode:<8}  {counts}  {score:>10}  {row['median_ms']:>9,}"
     if statistics["nothing_found"]:
@@ -169,7 +184,10 @@ def _recall_lines(report: operations.Recall) -> Iterator[str]:
     )
     yield f"{'source':<14}  {'items':>6}  {'recall':>7}  {'utility':>8}"
     for name, source in counts["sources"].items():
-        recall = "–" if source["recall"] is None else f"{source['recall']} %"
+        if source["recall"] is None:
+            recall = "–"
+        else:
+            recall = f"{source['recall']} %"
         yield f"{one_line(name, 14):<14}  {source['items']:>6,}  {recall:>7}  {source['utility']:>6} %"
     if report.weights:
         suggested = ", ".join(f"{name} {weight} %" for name, weight in report.weights.items())
@@ -179,7 +197,10 @@ def _recall_lines(report: operations.Recall) -> Iterator[str]:
         touched, absent = package.files, [one_line(path) for path in package.missing]
         files = f"{len(touched) - len(absent)}/{len(touched)}"
         symbols = f"{package.symbols_found}/{package.symbols}"
-        missing = f"  missing: {name_list(absent, 3)}" if absent else ""
+        if absent:
+            missing = f"  missing: {name_list(absent, 3)}"
+        else:
+            missing = ""
         yield f"{short(package.commit, 7)}  {package.package}  {files:>5}  {symbols:>8}{missing}"
 
 

@@ -27,8 +27,14 @@ def status(state: Status, request: operations.StatusRequest) -> None:
 
 def _lines(state: Status) -> Iterator[str]:
     place, content = state.place, state.content
-    changed = f" + {place.changed} uncommitted" if place.changed else ""
-    no_commit = "no commit yet" if place.tree else "no repository"
+    if place.changed:
+        changed = f" + {place.changed} uncommitted"
+    else:
+        changed = ""
+    if place.tree:
+        no_commit = "no commit yet"
+    else:
+        no_commit = "no repository"
     at = short(place.head, 7) if place.head else no_commit
     yield f"{state.root}   {place.branch or 'no branch'} {at}{changed}"
     yield f"  tree      {short(place.tree)}"
@@ -134,9 +140,15 @@ def _layers_line(state: Status) -> str:
     if state.drift is None:
         return "not checked yet. Run: kl arch check"
     receipt = state.drift.receipt
-    word = "clean" if receipt.result.get("verdict") == "passed" else "violations"
+    if receipt.result.get("verdict") == "passed":
+        word = "clean"
+    else:
+        word = "violations"
     is_same = receipt.tree == state.place.tree
-    tree = "this tree" if is_same else f"tree {short(receipt.tree, 7)}"
+    if is_same:
+        tree = "this tree"
+    else:
+        tree = f"tree {short(receipt.tree, 7)}"
     checked = f"{word} at the last check ({tree}, {receipt.ended[:16].replace('T', ' ')})"
     details = (result.detail.get("unassigned", 0) for result in receipt.evidence if result.detail)
     outside = next(details, 0)

@@ -78,7 +78,10 @@ def _moment(at: int) -> str:
 def remember(stored: Stored, request: tiers.RememberRequest) -> None:
     """Print where a value was stored."""
     entry = stored.entry
-    until = f", until {_moment(entry.expires)}" if entry.expires else ""
+    if entry.expires:
+        until = f", until {_moment(entry.expires)}"
+    else:
+        until = ""
     echo(f"{quoted_field(request.key)}  {entry.source}{until}")
 
 
@@ -141,7 +144,10 @@ def forget(forgotten: Forgotten, request: tiers.ForgetRequest) -> None:
     done = "nothing of yours is stored under this key"
     if forgotten.tiers:
         done = f"removed from {', '.join(forgotten.tiers)}"
-    elsewhere = f"; {forgotten.elsewhere}" if forgotten.elsewhere else ""
+    if forgotten.elsewhere:
+        elsewhere = f"; {forgotten.elsewhere}"
+    else:
+        elsewhere = ""
     echo(f"{quoted_field(request.key)}  {done}{elsewhere}")
 
 
@@ -295,7 +301,10 @@ def pool() -> None:
 
 def _print_pool(result: PoolResult | Written | ShownPool, _request: Any) -> None:
     pool: Pool = result.pool
-    state = f"{pool.status} until {_moment(pool.expires)}" if pool.expires else pool.status
+    if pool.expires:
+        state = f"{pool.status} until {_moment(pool.expires)}"
+    else:
+        state = pool.status
     echo(f"{pool.name}  version {pool.version}  {pool.type}, {pool.scope}, {state}")
 
 

@@ -40,7 +40,10 @@ def tool(name: str, arguments: str, listed: bool, described: bool, allow_write: 
     try:
         ws = workspace()
         if listed or described:
-            found = [tool_of(ws, name)] if name else list(catalogue(ws).values())
+            if name:
+                found = [tool_of(ws, name)]
+            else:
+                found = list(catalogue(ws).values())
             echo_json({"schema": SCHEMA, "ok": True, "tools": [one.plain() for one in found]})
             return CLEAN
         # one byte more than allowed, so that what is too long is refused and not cut

@@ -111,8 +111,14 @@ def _hint_lines(answer: VerifyAnswer) -> Iterator[str]:
 def _accepted_lines(answer: VerifyAnswer, tree: str) -> Iterator[str]:
     proof = answer.proof
     whole = proof.tier >= Tier.INFERRED
-    by = f" by {name_list(answer.signers, _NAMED)}" if answer.signers else ""
-    word = proof.tier.word + by if whole else "each changed symbol"
+    if answer.signers:
+        by = f" by {name_list(answer.signers, _NAMED)}"
+    else:
+        by = ""
+    if whole:
+        word = proof.tier.word + by
+    else:
+        word = "each changed symbol"
     if answer.state == "transferred":
         how = f"transferred ({word}) {proof.transfer_text}"
     else:
@@ -149,7 +155,10 @@ def _notes(proof: Proof) -> Iterator[str]:
         # nobody acts on the first three of fifty: where most of them are is what helps
         files = Counter(note.partition("::")[0].partition(" (")[0] for note in proof.not_assessed)
         [(name, most)] = files.most_common(1)
-        where = f"{most} in {name}" if most > 1 else f"in {counted(len(files), 'file')}"
+        if most > 1:
+            where = f"{most} in {name}"
+        else:
+            where = f"in {counted(len(files), 'file')}"
         yield (
             f"  note: {len(proof.not_assessed)} tests not assessed, {where}: kl verify --format"
             " json lists them"

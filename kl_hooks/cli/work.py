@@ -111,9 +111,15 @@ def similar(ended: outcomes.Outcomes, _request: outcomes.SimilarRequest) -> None
 
 def _similar_text(one: Record) -> str:
     """How a task ended, its approach, problems and lessons, a line each."""
-    ended = "succeeded" if one.values.get("success") else one.text("outcome_type").replace("_", " ")
+    if one.values.get("success"):
+        ended = "succeeded"
+    else:
+        ended = one.text("outcome_type").replace("_", " ")
     lines = [f"{one.id}  {ended}  {one_line(one.title, 120)}"]
-    parts = [("approach", one.text("approach_used"))] if one.text("approach_used") else []
+    if one.text("approach_used"):
+        parts = [("approach", one.text("approach_used"))]
+    else:
+        parts = []
     parts += [("problem", text) for text in one.many("problems_encountered")[:3]]
     parts += [("lesson", text) for text in one.many("lessons_learned")[:3]]
     return "\n".join(lines + [f"    {name:<8}  {one_line(text, 160)}" for name, text in parts])
@@ -127,7 +133,10 @@ def objective_status(objectives: work.Objectives, _request: work.StatusRequest) 
     """Print how far objectives are."""
     pages = []
     for record, progress in objectives.objectives:
-        state = [f"({record.status})"] if record.status != "active" else []
+        if record.status != "active":
+            state = [f"({record.status})"]
+        else:
+            state = []
         pages.append("\n".join([*progress.summary(record), *state]))
     none = 'no active objective. Make one: kl objective create --title "…" --tasks "A,B"'
     echo("\n\n".join(pages) or none)
@@ -160,7 +169,10 @@ def role_show(shown: work.ShownRole, _request: work.RoleRequest) -> None:
 def feature_detect(feature_list: own_operations.FeatureList, request: Any) -> None:
     """Print the features, with the file and the relatives of each."""
     for feature in feature_list.features:
-        title = feature.record.title if feature.record else "(no record)"
+        if feature.record:
+            title = feature.record.title
+        else:
+            title = "(no record)"
         spec = feature.spec or "none found in docs/features, .kl/knowledge/features, features"
         echo_lines([f"{feature.id}  {title}", f"    spec     {spec}"])
         if feature.related:

@@ -90,7 +90,10 @@ def _bodies(
     is_plain = True
     for statement in node.body:
         if isinstance(statement, ast.ClassDef):
-            name = f"{scope}.{statement.name}" if scope else statement.name
+            if scope:
+                name = f"{scope}.{statement.name}"
+            else:
+                name = statement.name
             yield from _bodies(statement, name, used)
         if isinstance(statement, _Definition | ast.Pass) or _is_text(statement):
             continue

@@ -128,7 +128,10 @@ def save_facts(db: Rows, fresh: Mapping[Key, Facts]) -> None:
     replaced.
     """
     names = "blob, scanner, error, imports, symbols, uses, outline, names"
-    packed = fresh if isinstance(fresh, PackedFacts) else None
+    if isinstance(fresh, PackedFacts):
+        packed = fresh
+    else:
+        packed = None
     rows = (
         (*key, *(packed.columns(key) if packed else columns_of(fresh[key])))
         for key in sorted(fresh)
@@ -388,7 +391,10 @@ def _renamed(facts: Facts, module: str, path: str) -> Facts:
     symbols = []
     for identifier, line, end_line, signature, doc, content_hash in facts["symbols"]:
         prefix, _, name = identifier.partition(":")
-        shown = namespace_signature(module) if identifier == _MODULE else signature
+        if identifier == _MODULE:
+            shown = namespace_signature(module)
+        else:
+            shown = signature
         identifier = f"{prefix}:{module}{name.removeprefix(UNNAMED)}"
         symbols.append([identifier, line, end_line, shown, doc, content_hash])
     tests = []
@@ -555,7 +561,10 @@ def facts_of(
     trouble: list[str] = []
     wanted = content_keys(entries, scanners)
     try:
-        stored = _stored_facts(store, set(wanted.values()), symbols) if store else {}
+        if store:
+            stored = _stored_facts(store, set(wanted.values()), symbols)
+        else:
+            stored = {}
     except Exception as problem:  # whatever is wrong with the store, the files can be read again
         trouble.append(_reason(problem))
     fresh = scan_missing(entries, wanted, stored, read, scanners)

@@ -105,7 +105,10 @@ def store_part(
         for segment in _split_entries(entries):
             # the first row begins where its range does, so that together the rows cover every path
             first = segment[0].path if rows else within[0]
-            text = "" if any(entry.path in lost for entry in segment) else _text(versions, segment)
+            if any(entry.path in lost for entry in segment):
+                text = ""
+            else:
+                text = _text(versions, segment)
             rows.append((first, sum(entry.path in source for entry in segment), stamp, text))
         db.many("INSERT INTO listed (first, files, stamp, entries) VALUES (?, ?, ?, ?)", rows)
 

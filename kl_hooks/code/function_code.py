@@ -33,5 +33,8 @@ def _functions(tree: ast.Module) -> Iterator[str]:
             if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
                 yield f"{owner}{ast.dump(part, include_attributes=True)}"
             else:
-                inner = f"{owner}{part.name}." if isinstance(part, ast.ClassDef) else owner
+                if isinstance(part, ast.ClassDef):
+                    inner = f"{owner}{part.name}."
+                else:
+                    inner = owner
                 waiting.append((inner, part))

@@ -103,8 +103,14 @@ class Uses:
         """The line where the file may look at its own names: `globals()`, `sys.modules[__name__]`;
         0 for none.
         """
-        own = [self.used["__name__"]] if "__name__" in self.used else []
-        by_name = own if _BY_NAME & (self.used.keys() | self.members.keys()) else []
+        if "__name__" in self.used:
+            own = [self.used["__name__"]]
+        else:
+            own = []
+        if _BY_NAME & (self.used.keys() | self.members.keys()):
+            by_name = own
+        else:
+            by_name = []
         return min([*by_name, *(self.used[word] for word in _LOOKS & self.used.keys())], default=0)
 
     def _add(self, node: ast.AST, noted: bool) -> None:
@@ -340,7 +346,10 @@ class Source:
                 return (
                     f"{library} reads annotations at run time (line {getattr(node, 'lineno', 0)})"
                 )
-            readers = [*node.decorator_list] if isinstance(node, _Definition) else []
+            if isinstance(node, _Definition):
+                readers = [*node.decorator_list]
+            else:
+                readers = []
             if isinstance(node, ast.ClassDef) and any(
                 isinstance(part, ast.AnnAssign) for part in node.body
             ):
@@ -361,7 +370,10 @@ def need(source: Source, row: Sequence[Any]) -> Need:
     if mention_need.kind != NEEDED and b"#" in _text(source, row[3]):
         return Need(NEEDED, "a comment belongs to it", mention_need.name)
     special = _KEYS & {mention_need.name, row[1] or row[0], *source.uses.members}
-    reason = "dataclasses look for it in annotations at run time" if special else source.reader
+    if special:
+        reason = "dataclasses look for it in annotations at run time"
+    else:
+        reason = source.reader
     if mention_need.kind == NOTED and reason:
         return Need(NEEDED, reason, mention_need.name)
     return mention_need
@@ -403,7 +415,10 @@ def statement(tree: ast.Module, line: int) -> Import | None:
     on_line = [
         node for node in tree.body if node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
-    alone = on_line[0] if len(on_line) == 1 and on_line[0].lineno == line else None
+    if len(on_line) == 1 and on_line[0].lineno == line:
+        alone = on_line[0]
+    else:
+        alone = None
     if isinstance(alone, Import):
         return alone
     return None
@@ -737,7 +752,10 @@ class _Edit:
             raise Unfixable("its annotations are evaluated at run time")
         flag = self._flag()
         block = next((node for node in self.tree.body if flag and _is_block(node)), None)
-        line = self.lines[block.body[0].lineno - 1] if block else b"    pass"
+        if block:
+            line = self.lines[block.body[0].lineno - 1]
+        else:
+            line = b"    pass"
         text = [line[: len(line) - len(line.lstrip())] + one for one in moved]
         if block:
             self._insert((block.body[-1].end_lineno or 0) + 1, text)
@@ -792,7 +810,10 @@ class _Edit:
         """What is written for a line: what is inserted above it, and the line itself unless it is
         removed.
         """
-        own = [] if number in self.removed else self.lines[number - 1 : number]
+        if number in self.removed:
+            own = []
+        else:
+            own = self.lines[number - 1 : number]
         return [*self.above.get(number, []), *own]
 
 

@@ -61,7 +61,10 @@ def rewrite_moved_imports(
     """
     try:
         # the offsets of a tree are those of UTF-8
-        tree = ast.parse(content) if encoding_of(content) == "utf-8" else None
+        if encoding_of(content) == "utf-8":
+            tree = ast.parse(content)
+        else:
+            tree = None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         tree = None
     if tree is None:
@@ -109,13 +112,19 @@ class _Rewriter:
         self._uses(tree, roots)
 
     def _from_import(self, node: ast.ImportFrom) -> None:
-        base = _parent(self._package, node.level - 1) if node.level else ""
+        if node.level:
+            base = _parent(self._package, node.level - 1)
+        else:
+            base = ""
         module = ".".join(part for part in (base, node.module or "") if part)
         now = self._names.renamed(module)
         aliases = []
         for alias in node.names:
             full = f"{module}.{alias.name}"
-            new = self._names.renamed(full) if full in self._names.modules else ""
+            if full in self._names.modules:
+                new = self._names.renamed(full)
+            else:
+                new = ""
             if new and new != f"{now}.{alias.name}":
                 aliases.append((alias, new))
         places = {new.rpartition(".")[0] for _, new in aliases} - {now}
@@ -126,13 +135,19 @@ class _Rewriter:
         for alias, new in aliases:
             name = new.rpartition(".")[2]
             if name != alias.name:
-                alias_text = "" if alias.asname else f" as {alias.name}"
+                if alias.asname:
+                    alias_text = ""
+                else:
+                    alias_text = f" as {alias.name}"
                 start = self._offset(alias.lineno, alias.col_offset)
                 self._edits.append((start, start + len(alias.name.encode()), name + alias_text))
 
     def _module(self, node: ast.ImportFrom, wanted: str) -> None:
         """Edit the module of `from … import`, if it does not mean `wanted` as it is written."""
-        base = _parent(self._package_now, node.level - 1) if node.level else ""
+        if node.level:
+            base = _parent(self._package_now, node.level - 1)
+        else:
+            base = ""
         written = ".".join(part for part in (base, node.module or "") if part)
         if written == wanted and (base or not node.level):
             return
@@ -142,7 +157,10 @@ class _Rewriter:
         if text is None or len(dots) != node.level or name.decode() != (node.module or ""):
             self._left.append((node.lineno, "its module is written over several lines"))
             return
-        new = _relative(self._package_now, wanted) if node.level else wanted
+        if node.level:
+            new = _relative(self._package_now, wanted)
+        else:
+            new = wanted
         self._edits.append((text.start(1), text.end(2) if text[2] else text.end(1), new))
 
     def _uses(self, tree: ast.Module, roots: dict[str, int]) -> None:
@@ -152,7 +170,10 @@ class _Rewriter:
         for node in _chains(tree):
             dotted = _dotted(node)
             root = dotted.partition(".")[0]
-            new = self._names.renamed(dotted) if root in roots else dotted
+            if root in roots:
+                new = self._names.renamed(dotted)
+            else:
+                new = dotted
             if new == dotted:
                 continue
             if root in others:

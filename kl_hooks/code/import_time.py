@@ -583,7 +583,10 @@ def _docstrings(tree: ast.Module) -> dict[str, str]:
     waiting: list[tuple[str, ast.AST]] = [("", tree)]
     while waiting:
         prefix, node = waiting.pop()
-        text = ast.get_docstring(node, clean=False) if isinstance(node, _DOCUMENTED) else None
+        if isinstance(node, _DOCUMENTED):
+            text = ast.get_docstring(node, clean=False)
+        else:
+            text = None
         if text is not None:
             docs[prefix] = text
         for part in ast.iter_child_nodes(node):

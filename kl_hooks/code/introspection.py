@@ -198,7 +198,10 @@ class _Reader:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 name = alias.asname or alias.name.partition(".")[0]
-                target = alias.name if alias.asname else name
+                if alias.asname:
+                    target = alias.name
+                else:
+                    target = name
                 self._imported[name] = self._modules[name] = target
         elif isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
@@ -207,7 +210,10 @@ class _Reader:
                     self._stars.add(module)
                     continue
                 name = alias.asname or alias.name
-                joint = "" if module.endswith(".") or not module else "."
+                if module.endswith(".") or not module:
+                    joint = ""
+                else:
+                    joint = "."
                 self._imported[name] = f"{module}{joint}{alias.name}"
                 if alias.asname:
                     self._aliases[alias.asname] = alias.name
@@ -264,7 +270,10 @@ class _Reader:
     def _note_alias(self, statement: ast.stmt, symbol: str) -> None:
         if symbol == _AT_IMPORT and isinstance(statement, ast.Assign):
             value = statement.value
-            named = value.id if isinstance(value, ast.Name) else getattr(value, "attr", "")
+            if isinstance(value, ast.Name):
+                named = value.id
+            else:
+                named = getattr(value, "attr", "")
             for target in statement.targets:
                 if isinstance(target, ast.Name) and isinstance(value, ast.Name | ast.Attribute):
                     self._aliases[target.id] = named
@@ -309,7 +318,10 @@ class _Reader:
 
     def _note_examples(self, text: ast.Expr) -> None:
         """The names in examples of a docstring: a doctest executes them, and nothing of the file."""
-        value = text.value.value if isinstance(text.value, ast.Constant) else None
+        if isinstance(text.value, ast.Constant):
+            value = text.value.value
+        else:
+            value = None
         if isinstance(value, str) and ">>>" in value:
             uses = self._symbols.setdefault(_AT_IMPORT, SymbolUses())
             uses.names.update(_IDENTIFIER.findall(value))
@@ -334,15 +346,24 @@ class _Reader:
             uses.asks_by_computed_names = True
 
     def _lists_own(self, call: ast.Call) -> bool:
-        name = call.func.id if isinstance(call.func, ast.Name) else ""
+        if isinstance(call.func, ast.Name):
+            name = call.func.id
+        else:
+            name = ""
         return name in _BUILTIN_LISTS and name not in self._imported and not call.args
 
     @staticmethod
     def _asks_by_computed_name(call: ast.Call) -> bool:
         """Of `getattr` the second argument is the name, of others every one may be."""
         function = call.func
-        name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
-        names = call.args[1:] if name in _ASKS_FOR_ONE else call.args
+        if isinstance(function, ast.Name):
+            name = function.id
+        else:
+            name = getattr(function, "attr", "")
+        if name in _ASKS_FOR_ONE:
+            names = call.args[1:]
+        else:
+            names = call.args
         return name in WORDS["computed"] and not all(
             isinstance(argument, ast.Constant) for argument in names
         )
@@ -365,7 +386,10 @@ class _Reader:
     def _module(self, node: ast.expr) -> str:
         """The module that an expression may be, by the imports of the file; empty: not known."""
         if isinstance(node, ast.Subscript | ast.Call):
-            inner = node.value if isinstance(node, ast.Subscript) else node.func
+            if isinstance(node, ast.Subscript):
+                inner = node.value
+            else:
+                inner = node.func
             if self._full_name(inner) in _IMPORTERS:
                 return _ANY
             return ""

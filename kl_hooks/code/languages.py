@@ -343,7 +343,9 @@ def literals_of(scanner: Scanner) -> str:
     """The `language` of `store.redaction.redact` for a scanner's files. Of other languages than
     Python it knows no literals, so that any part of their source may be a secret.
     """
-    return "python" if scanner.language == "python" else ""
+    if scanner.language == "python":
+        return "python"
+    return ""
 
 
 def hide_literals(rows: Sequence[list[Any]], language: str) -> None:

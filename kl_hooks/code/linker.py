@@ -239,7 +239,10 @@ class Resolver:
     def settings(self, path: str) -> Mapping[str, str]:
         """What a configuration file states; see `FileView`."""
         self._consulted += [path, (path, _SETTINGS)]
-        outline = self._outline(path) if self._known.has_file(path) else None
+        if self._known.has_file(path):
+            outline = self._outline(path)
+        else:
+            outline = None
         return (outline.get("settings") if outline is not None else None) or {}
 
     def packages(self, name: str) -> Sequence[str]:
@@ -310,7 +313,10 @@ class Resolver:
             if value.sort not in ("symbol", "attribute") or value.prefix in FUNCTIONS:
                 return None
             typed = self._type(value)
-            value = self._value(typed, value.module, 0) if typed else None
+            if typed:
+                value = self._value(typed, value.module, 0)
+            else:
+                value = None
         return None
 
     def has_own_bases(self, value: Value) -> bool:
@@ -355,7 +361,10 @@ class Resolver:
         if ref.kind == RESULT:
             return self._made(decode(ref.path), module, deep + 1)
         self._consulted.append((module, ref.path))
-        prefix = outline["defs"].get(ref.path) if outline is not None else None
+        if outline is not None:
+            prefix = outline["defs"].get(ref.path)
+        else:
+            prefix = None
         if prefix is None:
             return None
         return self._symbol(module, ref.path, prefix)._replace(sort=_SORTS[ref.kind])
@@ -373,10 +382,15 @@ class Resolver:
         """The method that is called where a class is."""
         if value.sign == FILE_SIGN:
             system = module_system(value.module)
-            name = system.constructor if system is not None else ""
+            if system is not None:
+                name = system.constructor
+            else:
+                name = ""
         else:
             name = "__init__"
-        return self.member(value.module, value.name, name) if name else None
+        if name:
+            return self.member(value.module, value.name, name)
+        return None
 
     def _value(self, ref: Ref, module: str, deep: int) -> Value | None:
         key = (module, ref)
@@ -407,7 +421,10 @@ class Resolver:
                 return Value("instance", owner_class.module, owner_class.name)
             return owner_class
         typed = self._type(value)
-        typed_value = self._value(typed, value.module, deep + 1) if typed else None
+        if typed:
+            typed_value = self._value(typed, value.module, deep + 1)
+        else:
+            typed_value = None
         # `-> Self` is the class that the method is called on, not the one that defines it (PEP 673)
         if typed and typed.kind == SAME_CLASS and called.attributes:
             owner = self._value(called._replace(attributes=called.attributes[:-1]), module, deep)
@@ -426,7 +443,10 @@ class Resolver:
             and value is not EXTERNAL
             and not (value.sort == "symbol" and value.prefix in CLASSES)
         ):
-            typed = self._type(value) if value.sort in ("symbol", "attribute") else None
+            if value.sort in ("symbol", "attribute"):
+                typed = self._type(value)
+            else:
+                typed = None
             if typed is None or typed.kind not in (DEFINED, IMPORTED, STARRED) or deep > _DEEP:
                 return None
             deep += 1
@@ -437,7 +457,10 @@ class Resolver:
         """What a field or attribute is, or a function returns; None if that is not known."""
         outline = self._outline(value.module)
         self._consulted.append((value.module, value.name))
-        typed = outline["types"].get(value.name) if outline is not None else None
+        if outline is not None:
+            typed = outline["types"].get(value.name)
+        else:
+            typed = None
         if not typed:
             return None
         return decode(typed)
@@ -453,7 +476,10 @@ class Resolver:
         where a name comes after it.
         """
         if place + 1 < len(names) and self._sign(value.module) == FILE_SIGN:
-            within = f"{value.name}." if value.prefix == "namespace" else ""
+            if value.prefix == "namespace":
+                within = f"{value.name}."
+            else:
+                within = ""
             if value.sort == "module" or within:
                 module = self._module_in(value.module, f"{within}{names[place]}", deep)
                 if module is not None:
@@ -464,7 +490,10 @@ class Resolver:
         """The module that a file declares under a name, and keeps in a file of its own."""
         self._consulted.append((module, f"{name}{MODULE}"))
         outline = self._outline(module)
-        expression = outline["names"].get(f"{name}{MODULE}") if outline is not None else None
+        if outline is not None:
+            expression = outline["names"].get(f"{name}{MODULE}")
+        else:
+            expression = None
         if not expression or deep > _DEEP:
             return None
         return self._value(decode(expression), module, deep + 1)
@@ -486,8 +515,14 @@ class Resolver:
         if value.prefix in CLASSES:
             return self.member(value.module, value.name, name)
         # an attribute of a function is not one of what calling it returns
-        typed = self._type(value) if deep <= _DEEP and value.prefix not in FUNCTIONS else None
-        typed_value = self._value(typed, value.module, deep + 1) if typed else None
+        if deep <= _DEEP and value.prefix not in FUNCTIONS:
+            typed = self._type(value)
+        else:
+            typed = None
+        if typed:
+            typed_value = self._value(typed, value.module, deep + 1)
+        else:
+            typed_value = None
         if typed_value is None or typed_value is EXTERNAL:
             return typed_value
         return self._attribute(typed_value, name, deep + 1)
@@ -546,9 +581,14 @@ class Resolver:
         answer = self._exporter((module, within), last)
         self._consulted.append(answer)
         exporter, within = answer.value.part
-        outline = self._outline(exporter) if exporter else None
+        if exporter:
+            outline = self._outline(exporter)
+        else:
+            outline = None
         if outline is None:
-            return EXTERNAL if answer.value.is_outside else None
+            if answer.value.is_outside:
+                return EXTERNAL
+            return None
         key = _name_within(within, last)
         expression = outline["names"].get(key)
         if not expression and key not in outline["defs"]:
@@ -731,7 +771,10 @@ class Resolver:
                 continue
             theirs = self._outline(source.module)
             self._consulted.append((source.module, ALL))
-            listed = theirs["all"] if theirs is not None else None
+            if theirs is not None:
+                listed = theirs["all"]
+            else:
+                listed = None
             # as `import *` does: `__all__`, else all names without a leading underscore (language
             # reference, 7.11)
             if name in listed if listed is not None else not name.startswith("_"):
@@ -762,9 +805,15 @@ class Resolver:
     def _bases(self, module: str, name: str) -> list[tuple[str, str]]:
         outline = self._outline(module)
         self._consulted.append((module, name))
-        bases = self._extensions(module, name) if self._sign(module) == FILE_SIGN else []
+        if self._sign(module) == FILE_SIGN:
+            bases = self._extensions(module, name)
+        else:
+            bases = []
         for base in outline["bases"].get(name, ()) if outline is not None else ():
-            value = self._class(self._value(decode(base), module, 1), 1) if base else None
+            if base:
+                value = self._class(self._value(decode(base), module, 1), 1)
+            else:
+                value = None
             if (
                 value is not None
                 and value is not EXTERNAL
@@ -793,7 +842,9 @@ class Resolver:
 
 
 def _name_within(within: str, name: str) -> str:
-    return f"{within}.{name}" if within else name
+    if within:
+        return f"{within}.{name}"
+    return name
 
 
 def _flat(consulted: Iterable[_Consulted | _Answer[Any]]) -> set[_Consulted | _Answer[Any]]:
@@ -1035,7 +1086,10 @@ def from_import_links(
     for wanted, name, level, line, manner, _ in rows:
         if not name or name == "*":
             continue
-        source = encoded(wanted) if level == PATH_LEVEL else "." * level + wanted
+        if level == PATH_LEVEL:
+            source = encoded(wanted)
+        else:
+            source = "." * level + wanted
         resolved = resolver.resolve(imported(source, name), module)
         if (
             resolved.symbols
@@ -1156,7 +1210,10 @@ def relink(
         _Defined(db, whole=len(changed) > _AT_ONCE),
         Extending(db),
     )
-    others = [] if alone else _files_to_relink(db, before, now)
+    if alone:
+        others = []
+    else:
+        others = _files_to_relink(db, before, now)
     # no rows of its own for a removed file: links of others to it stay in the rows of those others
     batch: dict[str, links.Columns] = dict.fromkeys(removed, ())
     consulted: dict[str, bytes] = dict.fromkeys(removed, b"")

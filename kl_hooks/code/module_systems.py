@@ -148,7 +148,10 @@ def path_links(
         if name is None:
             name = system.outside(specifier, path)
         if name != path:
-            method = "import" if manner == WRITTEN_PATH else manner
+            if manner == WRITTEN_PATH:
+                method = "import"
+            else:
+                method = manner
             link = Link(
                 f"namespace:{path}", "imports", f"namespace:{name}", path, line, method, 100
             )

@@ -160,7 +160,9 @@ def plain_name(module: str) -> str:
     """
     name, sign, path = module.partition("@")
     is_path = "/" in name or (not name and "/" in path and not path.endswith(".py"))
-    return module if sign and is_path else name
+    if sign and is_path:
+        return module
+    return name
 
 
 def _folder(path: str) -> str:
@@ -209,7 +211,10 @@ def _package_start(
     asked = [n for n in range(longest, shortest) if ".".join(parts[n:top]) in imported]
     if asked:
         return asked[0], "imported"
-    own = parts[shortest] in sys.stdlib_module_names if parts else False
+    if parts:
+        own = parts[shortest] in sys.stdlib_module_names
+    else:
+        own = False
     if own and longest < shortest:
         return (longest, "python's own")
     return (shortest, "package")

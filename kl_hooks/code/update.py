@@ -153,7 +153,10 @@ def _symbol_table_row(
 ) -> tuple[Any, ...]:
     """One row, in which the name is stored once: see `symbol_rows` in code/plugin.py."""
     name = last_name(identifier)
-    outer = suffix if sort == "namespace" else suffix.removesuffix(name)
+    if sort == "namespace":
+        outer = suffix
+    else:
+        outer = suffix.removesuffix(name)
     before, separator, after = signature.partition(name)
     if separator and before in HEADS:
         signature = HEADS[before] + after
@@ -188,7 +191,10 @@ def _symbol_text(place: int, row: Sequence[Any], words: str) -> postings.SymbolT
     identifier, _, _, signature, doc, _ = row
     name = last_name(identifier)
     is_inner = "." in identifier.rpartition(FILE_SIGN)[2]
-    owner = last_name(identifier.rpartition(".")[0]) if is_inner else ""
+    if is_inner:
+        owner = last_name(identifier.rpartition(".")[0])
+    else:
+        owner = ""
     texts = " ".join(postings.WORD.findall(signature)), " ".join(postings.WORD.findall(doc))
     return postings.SymbolText(place, name, owner, f"( {texts[0]} ' {texts[1]} . {words}")
 
@@ -317,7 +323,10 @@ class _Maker:
 
 def _defined_last_names(facts: Facts, module: str) -> set[str]:
     """The names of the symbols of a file."""
-    defined = facts["outline"].get("defs") if facts["outline"] else None
+    if facts["outline"]:
+        defined = facts["outline"].get("defs")
+    else:
+        defined = None
     if defined is None:
         return {last_name(row[0]) for row in facts["symbols"]}
     here = {name.rpartition(".")[2] for name in defined}
@@ -658,7 +667,10 @@ def names_of_added(
     module_of: dict[str, str] = {}
     try:
         for path in sorted(added):
-            name = module_name(path, packages, projects, imported) if path.endswith(".py") else path
+            if path.endswith(".py"):
+                name = module_name(path, packages, projects, imported)
+            else:
+                name = path
             if path.endswith(".py") and (
                 "@" in name or modules.called(name) or name in module_of.values()
             ):

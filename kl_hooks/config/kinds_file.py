@@ -232,7 +232,10 @@ class _Map:
 
     def items(self, key: str) -> tuple[Node, ...]:
         """The items of a list, at most `_MAX_ITEMS`."""
-        nodes = self._reader.items(self._found[key][1], f'"{key}"') if key in self else ()
+        if key in self:
+            nodes = self._reader.items(self._found[key][1], f'"{key}"')
+        else:
+            nodes = ()
         if len(nodes) > _MAX_ITEMS:
             self.report(key, f"has more than {_MAX_ITEMS} items; a kind that large is a document.")
         return nodes[:_MAX_ITEMS]
@@ -301,7 +304,10 @@ class _Map:
         if node is not None and not isinstance(node, MapNode):
             self.report(key, "must be a map: other word: word that is stored.")
         for name, value in node.entries if isinstance(node, MapNode) else ():
-            word = value.value if isinstance(value, TextNode) else ""
+            if isinstance(value, TextNode):
+                word = value.value
+            else:
+                word = ""
             if word in values:
                 pairs[name.value] = word
             else:
@@ -438,7 +444,10 @@ def read_kinds(root: Path) -> tuple[list[Kind], list[Problem]]:
     folder = root / _FOLDER
     problems: list[Problem] = []
     try:
-        names = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
+        if folder.is_dir():
+            names = sorted(one.name for one in folder.iterdir())
+        else:
+            names = []
     except OSError as error:
         return [], [Problem(_FOLDER, 0, 0, f"can't be read: {error}.")]
     files = [
@@ -462,7 +471,10 @@ def read_kinds(root: Path) -> tuple[list[Kind], list[Problem]]:
         except UsageProblem as error:
             problems.append(Problem(place, 0, 0, error.reason, error.hint))
             continue
-        kind = read_kind(place, text, problems) if text is not None else None
+        if text is not None:
+            kind = read_kind(place, text, problems)
+        else:
+            kind = None
         if kind is not None and len(problems) == before:
             kinds.append(kind)
     return kinds, problems
@@ -490,7 +502,10 @@ def read_kind(path_name: str, text: bytes, problems: list[Problem]) -> Kind | No
         )
         root = root._replace(entries=tuple(named))
     kind_map = _Map(reader, root, _KEYS)
-    kind = _build_kind(reader, root, kind_map) if isinstance(root, MapNode) else None
+    if isinstance(root, MapNode):
+        kind = _build_kind(reader, root, kind_map)
+    else:
+        kind = None
     # a value that the parser has reported already is often of a wrong shape too: one mistake is one
     # problem
     echoes = {(one.line, one.column) for one in syntax}
@@ -517,7 +532,10 @@ def _build_kind(reader: NodeReader, root: Node, kind_map: _Map) -> Kind:
     storage = kind_map.choice("home", _STORAGES)
     # a file in git instructs whoever clones it, and a verb for persons shows that one decides: both
     # wait for a person
-    usual = _NATURES[0] if storage == "file" or any(verb.person for verb in verbs) else _NATURES[1]
+    if storage == "file" or any(verb.person for verb in verbs):
+        usual = _NATURES[0]
+    else:
+        usual = _NATURES[1]
     kind = Kind(
         name=name,
         plural=kind_map.shaped("plural", _WORD, "small letters, digits and `-`") or f"{name}s",
@@ -565,8 +583,14 @@ def _read_numbering(
             root, '"numbering: hash" needs "identity": the fields that make two records the same.'
         )
     least, most = _DIGITS.get(numbering, (4, 9))
-    shown = f' for "numbering: {numbering}"' if "numbering" in kind_map else ""
-    digits = kind_map.number("digits", least, most, least, shown) if "digits" in kind_map else 0
+    if "numbering" in kind_map:
+        shown = f' for "numbering: {numbering}"'
+    else:
+        shown = ""
+    if "digits" in kind_map:
+        digits = kind_map.number("digits", least, most, least, shown)
+    else:
+        digits = 0
     identity = tuple(kind_map.words("identity", ["title", *names]))
     return {"numbering": numbering, "identity": identity, "digits": digits}
 

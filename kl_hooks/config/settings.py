@@ -254,7 +254,10 @@ def load_settings(
     )
     # without `within`: people link their own configuration into place, and nobody else writes it
     own = user_settings_file(environ)
-    user = _file(own, str(own), cache_dir, problems) if own else {}
+    if own:
+        user = _file(own, str(own), cache_dir, problems)
+    else:
+        user = {}
     user.update(_from_git(git, problems))
     if problems:
         raise Problems(problems)
@@ -395,7 +398,10 @@ def _take_repository_keys(checkout: Mapping[str, Any], chosen: dict[str, Any]) -
                 f'"{key}" is for a repository to set; ignored.',
                 f"Write it in the repository's {SETTINGS_FILE}.",
             )
-    stated = VerifyPolicy.of(checkout["verify"][0]) if "verify" in checkout else VerifyPolicy()
+    if "verify" in checkout:
+        stated = VerifyPolicy.of(checkout["verify"][0])
+    else:
+        stated = VerifyPolicy()
     chosen["verify"], chosen["verify_exclude"] = stated, stated.exclude
     if "source_weights" in checkout:
         chosen["source_weights"] = dict(checkout["source_weights"][0])
@@ -416,7 +422,10 @@ def verify_policy(name: str, text: bytes | None, cache_dir: Path | None = None) 
     """`verify:` in one version of the repository's settings. Raises Problems. `cache_dir`: where
     compiled settings are, so that YAML is parsed once for each text.
     """
-    compiled = _compiled_settings(name, text, cache_dir) if text else {}
+    if text:
+        compiled = _compiled_settings(name, text, cache_dir)
+    else:
+        compiled = {}
     if "verify" not in compiled:
         return VerifyPolicy()
     return VerifyPolicy.of(compiled["verify"][0])
@@ -486,7 +495,10 @@ def _compile_settings(name: str, text: bytes) -> dict[str, Any]:
 
     root, problems = load_yaml(name, text)
     reader = NodeReader(name, problems)
-    pairs = reader.keys(root, _SETTINGS_KEYS) if root else {}
+    if root:
+        pairs = reader.keys(root, _SETTINGS_KEYS)
+    else:
+        pairs = {}
     values = {
         key: [_read_value(reader, key, node), node.line, node.column]
         for key, (_, node) in pairs.items()
@@ -533,7 +545,10 @@ def _documents(reader: NodeReader, node: Node) -> list[Any]:
         elif name == "strategy":
             values[place] = reader.choice(node_of_value, '"strategy"', STRATEGIES)
         else:
-            bounds = CHUNK_SIZES if name == "chunk_size" else (0, CHUNK_SIZES[1] // 2, 0)
+            if name == "chunk_size":
+                bounds = CHUNK_SIZES
+            else:
+                bounds = (0, CHUNK_SIZES[1] // 2, 0)
             values[place] = reader.number(node_of_value, f'"{name}"', *bounds)
     return values
 
@@ -718,7 +733,10 @@ def _compile_lifecycle(text: bytes) -> dict[str, Any]:
 
     root, problems = load_yaml(LIFECYCLE_FILE, text)
     reader, numbers = NodeReader(LIFECYCLE_FILE, problems), {}
-    pairs = reader.keys(root, ("version", *_LIFECYCLE_KEYS)) if root else {}
+    if root:
+        pairs = reader.keys(root, ("version", *_LIFECYCLE_KEYS))
+    else:
+        pairs = {}
     for key, (name, node) in pairs.items():
         before = len(problems)
         if key == "version":

@@ -116,11 +116,10 @@ class _Builder:
         if self._nodes > _MAX_NODES:
             self._report(f"more than {_MAX_NODES} values; this file is too large.")
             return False
-        marks = (
-            [("alias", "*", event.anchor)]
-            if name == "AliasEvent"
-            else [("anchor", "&", event.anchor)]
-        )
+        if name == "AliasEvent":
+            marks = [("alias", "*", event.anchor)]
+        else:
+            marks = [("anchor", "&", event.anchor)]
         for mark, sign, word in [*marks, ("tag", "", getattr(event, "tag", None))]:
             if word is not None:
                 self._report(
@@ -230,7 +229,9 @@ def _read_by_libyaml(path_name: str, text: str) -> Node | None:
                 return None
     except (yaml.YAMLError, ValueError):
         return None
-    return None if problems else builder.root
+    if problems:
+        return None
+    return builder.root
 
 
 def _is_empty(event: Any) -> bool:
@@ -341,7 +342,9 @@ def snake_case(key: str) -> str:
     """`MayDependOn` → `may_depend_on`; anything that does not begin with a capital stays as it
     is.
     """
-    return _HUMP.sub("_", key).lower() if key[:1].isupper() else key
+    if key[:1].isupper():
+        return _HUMP.sub("_", key).lower()
+    return key
 
 
 class NodeReader:
@@ -392,7 +395,10 @@ class NodeReader:
         if isinstance(node, ListNode):
             return node.items
         is_empty = isinstance(node, TextNode) and not node.value
-        shape = "but is empty" if is_empty else f"not {_node_type(node)}"
+        if is_empty:
+            shape = "but is empty"
+        else:
+            shape = f"not {_node_type(node)}"
         self.report(node, f"{what} must be a list, {shape}.", "Write [] for none.")
         return ()
 
@@ -406,7 +412,10 @@ class NodeReader:
 
     def boolean(self, node: Node, what: str, default: bool) -> bool:
         """`true` or `false` (also yes, no, on, off, any case)."""
-        word = node.value.lower() if isinstance(node, TextNode) else ""
+        if isinstance(node, TextNode):
+            word = node.value.lower()
+        else:
+            word = ""
         if word in _TRUE or word in _FALSE:
             return word in _TRUE
         self.report(node, f"{what} must be true or false.")
@@ -414,7 +423,10 @@ class NodeReader:
 
     def choice(self, node: Node, what: str, choices: Sequence[str]) -> str:
         """One of `choices`; the first of them where it was wrong (and reported)."""
-        word = node.value if isinstance(node, TextNode) else ""
+        if isinstance(node, TextNode):
+            word = node.value
+        else:
+            word = ""
         if word in choices:
             return word
         self.report(
@@ -424,7 +436,10 @@ class NodeReader:
 
     def number(self, node: Node, what: str, least: int, most: int, default: int) -> int:
         """A whole number within bounds, digits only."""
-        word = node.value if isinstance(node, TextNode) else ""
+        if isinstance(node, TextNode):
+            word = node.value
+        else:
+            word = ""
         if re.fullmatch(r"[0-9]{1,9}", word) and least <= int(word) <= most:
             return int(word)
         self.report(node, f"{what} must be a whole number from {least} to {most}.")

@@ -87,7 +87,10 @@ class BriefStyle(TextStyle):
             return f"- {sha}  | {defuse(one_line(candidate.title or text, 100))}\n"
         if candidate.kind != PLACE:
             return super().item(candidate, form, text)
-        line = f":{candidate.line}" if candidate.line else ""
+        if candidate.line:
+            line = f":{candidate.line}"
+        else:
+            line = ""
         first = f"- {quoted_field(candidate.path)}{line}  {defuse(candidate.title)}\n"
         facts = candidate.text if form == "full" else ""
         if not facts:
@@ -168,7 +171,10 @@ def shorten(
             continue
         chosen_records.append(record)
         counts[sort] += 1
-    nearest = [] if has_tests or not places else _nearest_tests(code, paths)
+    if has_tests or not places:
+        nearest = []
+    else:
+        nearest = _nearest_tests(code, paths)
     return [*chosen_records, *nearest, *places]
 
 
@@ -212,7 +218,9 @@ def _most_of(candidate: Candidate, is_code_shown: bool) -> int:
         return _COMMITS
     # what was seeded from a README has no more in it than its passage
     is_passage = candidate.kind in _PASSAGES or bool(candidate.read_from)
-    return 0 if is_passage and is_code_shown else _RECORDS
+    if is_passage and is_code_shown:
+        return 0
+    return _RECORDS
 
 
 def _packed_names(symbols: Sequence[Ranked]) -> Iterator[str]:
@@ -229,7 +237,10 @@ def _place(symbol: Ranked, signals: Signals) -> Ranked:
     candidate = symbol.candidate
     name = qualname(candidate)
     parameters = _PARAMETERS.search(candidate.title)
-    shown = one_line(parameters[0], _LONGEST_PARAMETERS) if parameters else ""
+    if parameters:
+        shown = one_line(parameters[0], _LONGEST_PARAMETERS)
+    else:
+        shown = ""
     title = f"{one_line(name, _LONGEST_NAME)}{shown}{_reason(candidate, name, signals)}"
     return symbol._replace(candidate=candidate._replace(kind=PLACE, title=title, summary=title))
 
@@ -315,7 +326,10 @@ def _facts(candidate: Candidate, relies: Reliance, state: str) -> Iterator[str]:
         yield f"called by {name_list(places, _CALLERS)}"
     tests = relies.tests.get(candidate.id, ())
     if tests:
-        verb = "executed by" if candidate.id in relies.executed else "called by"
+        if candidate.id in relies.executed:
+            verb = "executed by"
+        else:
+            verb = "called by"
         yield f"{verb} {counted(len(tests), 'test')}"
 
 

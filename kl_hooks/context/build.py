@@ -178,7 +178,10 @@ def _add_utility(
     from kl_hooks.records.events import events_by_record
 
     try:
-        outcomes_by_record = events_by_record(ws, ids, ("outcome",)) if ids else {}
+        if ids:
+            outcomes_by_record = events_by_record(ws, ids, ("outcome",))
+        else:
+            outcomes_by_record = {}
     except (KlError, OSError):  # the retrievers of records have reported it
         outcomes_by_record = {}
     results = {
@@ -265,7 +268,10 @@ def _search(
         rounds = 1 + len(answers) - max(len(texts), 1)
         if not asked and rounds < request.rounds and searches[-1].found:
             words = _next_words(texts, combine(answers), [one.text for one in searches])
-            asked = [(f"round {rounds + 1}", _ROUND_PERCENT, words)] if words else []
+            if words:
+                asked = [(f"round {rounds + 1}", _ROUND_PERCENT, words)]
+            else:
+                asked = []
     whole = combine(answers)
     whole = replace(whole, coverage=dict(sorted(whole.coverage.items())))
     return whole, searches if len(searches) > 1 else []
@@ -380,7 +386,10 @@ def _next_words(texts: Sequence[str], gathered: Gathered, asked: Sequence[str]) 
     ]
     counts: Counter[str] = Counter()
     for one in best:
-        name = split_id(one.id)[1].rpartition(".")[2] if one.kind in CODE else one.title
+        if one.kind in CODE:
+            name = split_id(one.id)[1].rpartition(".")[2]
+        else:
+            name = one.title
         words = [
             word
             for word in read_signals(split_all(name)).keywords

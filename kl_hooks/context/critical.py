@@ -184,8 +184,14 @@ def render_critical(sections: Sequence[FilledSection], most: int = MOST) -> list
         if part.items:
             lines.append(f"## {part.section.heading}")
         for candidate in part.items[:most]:
-            tier = [candidate.tier.word] if candidate.tier is not None else []
-            redacted = ["redacted"] if candidate.redacted_by else []
+            if candidate.tier is not None:
+                tier = [candidate.tier.word]
+            else:
+                tier = []
+            if candidate.redacted_by:
+                redacted = ["redacted"]
+            else:
+                redacted = []
             words = " · ".join([*tier, *(candidate.marks or (candidate.authority,)), *redacted])
             lines.append(
                 f"- [{words}] {quoted_field(candidate.id)}"

@@ -96,7 +96,10 @@ class PackageCache:
 
     def get(self, package_id: str) -> Entry | None:
         """Return the package of an ID, for half an hour after it was made."""
-        value = self._ws.cache.get(_name(package_id)) if self._ws.state.cache.is_dir() else None
+        if self._ws.state.cache.is_dir():
+            value = self._ws.cache.get(_name(package_id))
+        else:
+            value = None
         if value is None:
             return None
         try:
@@ -145,7 +148,10 @@ class PackageCache:
         ):
             return ""  # what a plugin finds may depend on anything
         try:
-            state = [f"commit {request.at}"] if request.at else list(_state(ws))
+            if request.at:
+                state = [f"commit {request.at}"]
+            else:
+                state = list(_state(ws))
         except (KlError, OSError):
             return ""
         asked = repr(request._replace(trace_id=""))
@@ -231,7 +237,10 @@ def _state(ws: Workspace) -> Iterator[str]:
     decay = load_lifecycle(ws.root, ws.state.cache)[0].confidence_decay_days
     with ws.store.reading() as db:
         for sql in _EVIDENCE if db else ():
-            since = now - decay * DAY if "ended" in sql else now
+            if "ended" in sql:
+                since = now - decay * DAY
+            else:
+                since = now
             yield repr(db.rows(sql, (iso(since),) if "?" in sql else ()) if db else "")
     with ws.store.reading("graph") as db:
         yield repr(
@@ -326,7 +335,10 @@ def deliver(
         with one_moment():
             key = cache.key(request, wanted)
             cached = cache.answer(key)
-            package = None if cached else build(ws, request, wanted, actor)
+            if cached:
+                package = None
+            else:
+                package = build(ws, request, wanted, actor)
     except KlError as problem:
         if ws.state.directory.is_dir():
             trace = {
@@ -536,7 +548,10 @@ def _assembly(
     shown = delivered.document
     whole = len(request.task) <= RECORDED_TASK
     kinds = Counter(item["kind"] for item in shown["items"])
-    memory = ws.kinds["memory"].prefix if "memory" in ws.kinds else "MEM"
+    if "memory" in ws.kinds:
+        memory = ws.kinds["memory"].prefix
+    else:
+        memory = "MEM"
     omitted = sum(omission.id.startswith(f"{memory}-") for omission in delivered.omissions)
     return {
         "event": "context_assembly",
@@ -599,7 +614,10 @@ def find_package(ws: Workspace, package_id: str, actor: str = "") -> Delivered:
         changed = "the policy, its reader or the knowledge base has changed"
     else:
         changed = "the knowledge base has changed"
-    same = "the same" if now_id == full_id else f"now {now_id}: {changed} since"
+    if now_id == full_id:
+        same = "the same"
+    else:
+        same = f"now {now_id}: {changed} since"
     remark = f"{full_id} is no longer cached{whose}; built again from its request, {same}."
     return again._replace(remark=remark)
 
@@ -816,7 +834,10 @@ def _names_of(item: Mapping[str, Any]) -> set[str]:
 
 def _item_lines(item: Mapping[str, Any]) -> list[str]:
     parts = "  ".join(f"{name} {_decimal(value)}" for name, value in item["score"]["parts"].items())
-    tier = [tier_words(item["tier"], item.get("freshness", ""))[0]] if item["tier"] else []
+    if item["tier"]:
+        tier = [tier_words(item["tier"], item.get("freshness", ""))[0]]
+    else:
+        tier = []
     line = (
         f"{_decimal(item['score']['total'])}  {one_line(item['id'])} "
         f" [{', '.join([*tier, item['form']])}]  {parts}"

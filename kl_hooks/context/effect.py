@@ -83,7 +83,10 @@ def session_effect(
     sections: dict[str, Counter[str]] = defaultdict(Counter)
     sources: dict[str, Counter[str]] = defaultdict(Counter)
     named: dict[str, set[str]] = defaultdict(set)
-    edited = _after(calls, packages[0].at).files.edited if packages else frozenset()
+    if packages:
+        edited = _after(calls, packages[0].at).files.edited
+    else:
+        edited = frozenset()
     edited = frozenset(path for path in edited if not path.startswith(_OWN))
     if files_before is not None:
         edited &= frozenset(files_before)

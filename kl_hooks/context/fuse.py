@@ -150,7 +150,10 @@ def merge(variants: Sequence[Candidate]) -> Candidate:
     reasons = tuple(dict.fromkeys(r for c in variants for r in c.reasons))
     pinned = any(c.pinned for c in variants)
     # what is asked for by its ID is never too far
-    beyond = "" if pinned else next((c.beyond for c in variants if c.beyond), "")
+    if pinned:
+        beyond = ""
+    else:
+        beyond = next((c.beyond for c in variants if c.beyond), "")
     return best._replace(path=path, line=line, reasons=reasons, beyond=beyond, pinned=pinned)
 
 
@@ -253,7 +256,10 @@ def _below_threshold(item: Ranked, signals: Signals) -> str:
     retrievers do the ranking.
     """
     matched, words, named = _matches(item.candidate, signals)
-    enough = 1 if item.best <= _TRUSTED else min(_MATCHES, words)
+    if item.best <= _TRUSTED:
+        enough = 1
+    else:
+        enough = min(_MATCHES, words)
     if named or matched >= max(enough, 1):
         return ""
     return f"below the relevance threshold: holds {matched} of {counted(words, 'word')} of the task"

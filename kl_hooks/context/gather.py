@@ -187,7 +187,10 @@ def _checked(row: Any, clean: Callable[..., str], reader: str = "") -> Candidate
     if candidate.read_from and candidate.read_from in INSTRUCTION_PAGES.get(reader, ()):
         candidate = candidate._replace(omit=f"{reader} reads {candidate.read_from} itself")
     # a signature and a body are code, where a name is no secret; a docstring is a text
-    code = language_of(candidate.path) if candidate.kind in CODE else ""
+    if candidate.kind in CODE:
+        code = language_of(candidate.path)
+    else:
+        code = ""
     title, text = clean(candidate.title, code), clean(candidate.text, code)
     summary = clean(candidate.summary)
     if (title, text, summary) == (candidate.title, candidate.text, candidate.summary):

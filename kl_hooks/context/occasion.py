@@ -96,7 +96,10 @@ def find_occasion(ws: Workspace, text: str) -> Occasion:
     if not is_there:
         refresh_graph(ws)
     with ws.store.reading("graph") as db:
-        code = _in_code(ws, db, text, signals) if db is not None else Occasion()
+        if db is not None:
+            code = _in_code(ws, db, text, signals)
+        else:
+            code = Occasion()
     if any(code):
         return code
     return Occasion(records=_in_records(ws, text, signals))
@@ -123,7 +126,9 @@ def _path_here(ws: Workspace, db: Database, path: str) -> str:
         return here
     if path.startswith("/") or ".." in path.split("/"):
         return ""
-    return path if ws.exists(path) else ""
+    if ws.exists(path):
+        return path
+    return ""
 
 
 def _defined(db: Database, text: str, signals: Signals) -> Iterator[str]:

@@ -177,7 +177,10 @@ class Facts(NamedTuple):
     def counts(self, between: str) -> str:
         """`1,912 of 6,000 characters`, `14 of 57 items`."""
         used, total, unit = f"{self.budget.used:,}", f"{self.budget.total:,}", self.budget.unit
-        named = "" if unit == "characters" else f" (estimate {self.budget.estimator})"
+        if unit == "characters":
+            named = ""
+        else:
+            named = f" (estimate {self.budget.estimator})"
         if self.title:
             size = f"{self.title}{between}Budget: {used}/{total} {unit}"
         else:
@@ -280,7 +283,10 @@ class MarkdownStyle:
         words = _status(candidate, form)
         place = _place(candidate)
         name = f"`{quoted_field(_shown_id(candidate))}`" + (f" `{place}`" if place else "")
-        quoted = f"\n{quoted_lines(text, '      ')}\n" if form != "redacted" else ""
+        if form != "redacted":
+            quoted = f"\n{quoted_lines(text, '      ')}\n"
+        else:
+            quoted = ""
         return f"\n- {f'**{words}** ' if words else ''}{name}\n{quoted}"
 
     def file(self, candidate: Candidate, symbols: Sequence[Chosen]) -> str:
@@ -459,7 +465,10 @@ def _qualname(identifier: str, title: str, path: str) -> str:
 
 
 def _in_brackets(candidate: Candidate) -> str:
-    words = "redacted" if candidate.redacted_by else candidate.proof
+    if candidate.redacted_by:
+        words = "redacted"
+    else:
+        words = candidate.proof
     if not words:
         return ""
     return f" ({quoted_field(words, 120)})"
@@ -611,11 +620,17 @@ def fit(
     lines = (*(() if has_candidates or not nothing else (nothing,)), *notes)
     small = count("x" * _OMISSIONS_FROM) > budget.total
     spare = 0 if small else _OMISSIONS_LINE
-    fitted = frame if small else _with_notes(frame, lines, style)
+    if small:
+        fitted = frame
+    else:
+        fitted = _with_notes(frame, lines, style)
     empty = fitted
     for pin_characters in (budget_characters(budget), _SUMMARY, *_SHORTER):
         filling = _Filling(empty, style, spare, pin_characters=pin_characters)
-        fitted = filling.fill_shares(ranked, code, shares) if shares else filling.fill(ranked, code)
+        if shares:
+            fitted = filling.fill_shares(ranked, code, shares)
+        else:
+            fitted = filling.fill(ranked, code)
         if not _unfitted_pins(fitted, ranked, code):
             break
     if small:  # pinned items come before notes about the package
@@ -711,7 +726,10 @@ class _Filling:
                 for item in ranked
                 if not item.candidate.pinned and shares.category(item.candidate.kind) == name
             ]
-            category_code = code if name == shares.category("file") else Code()
+            if name == shares.category("file"):
+                category_code = code
+            else:
+                category_code = Code()
             if before * 100 >= budget.total * shares.early_end:
                 for item in (*category_items, *category_code.files, *category_code.symbols):
                     self._omit(item, f"early end: {shares.early_end} % of the budget is used")
@@ -858,7 +876,10 @@ class _Filling:
         path = file.candidate.path
         if path in self.files:
             return True
-        form = "redacted" if file.candidate.redacted_by else "name"
+        if file.candidate.redacted_by:
+            form = "redacted"
+        else:
+            form = "name"
         return self._put(path, Chosen(file, form, "", category=self.category), [])
 
     def _why_not(self, symbol: Ranked, forms: Sequence[str]) -> str:
@@ -930,7 +951,10 @@ def _forms(item: Ranked, budget: Budget, dense: bool) -> list[tuple[Candidate, s
 
 
 def _omission_notes(fitted: Fitted, has_candidates: bool) -> list[str]:
-    notes = [NOTHING_FITS] if has_candidates and not (fitted.chosen or fitted.code) else []
+    if has_candidates and not (fitted.chosen or fitted.code):
+        notes = [NOTHING_FITS]
+    else:
+        notes = []
     if fitted.omissions:
         reasons = Counter(omission.reason.partition(":")[0] for omission in fitted.omissions)
         listed = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items()))
@@ -1216,7 +1240,10 @@ def _divided(
     for item in (*ranked, *code.files):
         candidate = item.candidate
         # code of the ranking is above its own threshold (`gather.code_of`)
-        value = item.score * 1000 // best if candidate.kind in CODE else relevance(item, signals)
+        if candidate.kind in CODE:
+            value = item.score * 1000 // best
+        else:
+            value = relevance(item, signals)
         is_relevant = candidate.kind in CODE or value >= quota.threshold
         measurements.append(
             (

@@ -191,7 +191,10 @@ def read_rules(text: bytes, kinds: Collection[str]) -> tuple[Rule, ...]:
 
     root, problems = load_yaml(POLICY_FILE, text)
     reader = NodeReader(POLICY_FILE, problems)
-    nodes = reader.keys(root, ("version", "rules")) if root else {}
+    if root:
+        nodes = reader.keys(root, ("version", "rules"))
+    else:
+        nodes = {}
     if "version" in nodes:
         reader.choice(nodes["version"][1], '"version"', ("1",))
     rules: list[Rule] = []
@@ -214,7 +217,10 @@ def _read_rule(
     if not nodes:
         reader.report(node, "a rule needs a name and an effect.", f"Effects: {', '.join(EFFECTS)}.")
         return
-    name = reader.text(nodes["name"][1], '"name"') if "name" in nodes else ""
+    if "name" in nodes:
+        name = reader.text(nodes["name"][1], '"name"')
+    else:
+        name = ""
     if "name" not in nodes:
         reader.report(node, 'a rule needs a "name".', "The audit and the package name it.")
     elif name in names:
@@ -310,7 +316,10 @@ def govern(
         for item in items:
             effect, rule = effects[_key(item.candidate)]
             if effect == "deny":
-                name = item.candidate.id if policy.actor == "human" else WITHHELD
+                if policy.actor == "human":
+                    name = item.candidate.id
+                else:
+                    name = WITHHELD
                 omissions.append(Omission(name, f"denied by policy: {rule}"))
             elif effect == "redact":
                 marked = item.candidate._replace(redacted_by=rule)

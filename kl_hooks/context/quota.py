@@ -278,7 +278,10 @@ def plan_quota(ws: Workspace, request: Request, text: str) -> Quota:
 def _read_traits(ws: Workspace, request: Request, text: str) -> Traits:
     """Return the traits of a task, from the request, its text, and how similar tasks ended."""
     words = text.split()
-    first = _FIRST_WORDS.get(words[0].lower().strip(":,."), TYPES[0]) if words else TYPES[0]
+    if words:
+        first = _FIRST_WORDS.get(words[0].lower().strip(":,."), TYPES[0])
+    else:
+        first = TYPES[0]
     feature = feature_ids(text)
     traits = Traits(
         task_id=_named_task(text),
@@ -429,7 +432,10 @@ def metrics(measured: Sequence[Measured], used: int, total: int) -> dict[str, An
     for name in BUDGET_CATEGORIES:
         fitting = [one.included for one in above if one.category == name]
         coverage[name] = round(sum(fitting) / len(fitting), 4) if fitting else None
-    mean = sum(one.relevance for one in measured) / len(measured) / 1000 if measured else 0.0
+    if measured:
+        mean = sum(one.relevance for one in measured) / len(measured) / 1000
+    else:
+        mean = 0.0
     return {
         "avg_relevance_score": round(mean, 4),
         "total_items_retrieved": len(measured),

@@ -448,7 +448,10 @@ def _update_history(ws: Workspace) -> None:
         if db is not None and history.stored_head(db) == tip:
             return
         shas = ancestors(ws.repo, history.LISTED)
-        missing = history.unknown_commits(db, shas) if db is not None else shas
+        if db is not None:
+            missing = history.unknown_commits(db, shas)
+        else:
+            missing = shas
     new = [
         history.PastCommit(
             one.sha,
@@ -542,7 +545,10 @@ def rank(
     `most`: so many symbols of the files that become candidates are wanted; those after them are not
     all there.
     """
-    query = read_query(task) if isinstance(task, str) else task
+    if isinstance(task, str):
+        query = read_query(task)
+    else:
+        query = task
     if not query.weights:
         return CodeRanking()
     scores = _Scores(reader, query, failure)
@@ -771,7 +777,10 @@ class _Scores:
         if not words or self._failure != _NO_FAILURE:
             return {}
         outermost = self._reader.outermost(words)
-        anywhere = self._reader.definitions(self._query.names) if self._query.names else {}
+        if self._query.names:
+            anywhere = self._reader.definitions(self._query.names)
+        else:
+            anywhere = {}
         named: dict[str, dict[str, float]] = {}
         for word in words:
             is_code = word in self._query.names or not word.islower()
@@ -833,7 +842,10 @@ class _Scores:
                 if packed >> FIELD_SHIFT == Field.PATH and doc in self._path_of
             }
             for path in with_term:
-                nearness = 1.0 if term in path_terms(path.rpartition("/")[2]) else 0.5
+                if term in path_terms(path.rpartition("/")[2]):
+                    nearness = 1.0
+                else:
+                    nearness = 0.5
                 worth = min(weight, 1.5) * log(1 + self._totals.files / len(with_term))
                 score_of_path[path] = score_of_path.get(path, 0.0) + worth * nearness
         return score_of_path
@@ -841,7 +853,10 @@ class _Scores:
     def _name_scores(self) -> dict[str, float]:
         """What names of the task give to the files that define them."""
         score_of_path: dict[str, float] = {}
-        defined = self._reader.definitions(self._query.names) if self._query.names else {}
+        if self._query.names:
+            defined = self._reader.definitions(self._query.names)
+        else:
+            defined = {}
         for name in self._query.names:
             paths = sorted(set(defined.get(name, ())))
             for path in paths:
@@ -894,7 +909,10 @@ class _Scores:
                 continue
             idf[term] = _idf(number, len(hits))
             for commit, count in hits:
-                norm = _K1 * (1 - _B + _B * commits.lengths[commit][0] / mean) if mean else _K1
+                if mean:
+                    norm = _K1 * (1 - _B + _B * commits.lengths[commit][0] / mean)
+                else:
+                    norm = _K1
                 scores[commit] = scores.get(commit, 0.0) + weight * idf[term] * count * (
                     _K1 + 1
                 ) / (count + norm)
@@ -1020,7 +1038,10 @@ class _Scores:
             if symbol.position and symbol.file.path in paths
         ]
         # half a millionth: scores are rounded
-        enough = nlargest(most, lowest)[-1] - 1e-6 if len(lowest) >= most else -10.0
+        if len(lowest) >= most:
+            enough = nlargest(most, lowest)[-1] - 1e-6
+        else:
+            enough = -10.0
         changed = {path for _, path in self._failure.changed}
         exact = dict.fromkeys(self._exact_names, _SYMBOL_EXACT)
         return [
@@ -1079,7 +1100,10 @@ class _Scores:
         strength: dict[str, float] = {}
         for doc, score in best:
             row = rows.get(where[doc])
-            name = row.id.rpartition(".")[2] if row is not None and row.kind != "namespace" else ""
+            if row is not None and row.kind != "namespace":
+                name = row.id.rpartition(".")[2]
+            else:
+                name = ""
             if name:
                 strength[name] = strength.get(name, 0.0) + (score / top) ** 2
         defined = self._reader.definitions(strength)

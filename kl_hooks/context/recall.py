@@ -97,7 +97,10 @@ def update_recall(ws: Workspace) -> int:
     new_comparisons: list[Comparison] = []
     events: list[Event] = []
     for sha, parents, packages in unread:
-        touched = _touched_by(ws.repo, sha, parents) if contained.keys() & set(packages) else None
+        if contained.keys() & set(packages):
+            touched = _touched_by(ws.repo, sha, parents)
+        else:
+            touched = None
         for package in packages:
             items = contained.get(package)
             if items is None or touched is None:
@@ -169,9 +172,15 @@ def _touched_by(repo: Repository, sha: str, parents: Sequence[str]) -> Touched |
     from kl_hooks.git.commits import touched_files
     from kl_hooks.git.files import files_at, read_files
 
-    commits = touched_files(repo, [sha], ("",)) if len(parents) == 1 else []
+    if len(parents) == 1:
+        commits = touched_files(repo, [sha], ("",))
+    else:
+        commits = []
     try:
-        before = {entry.path: entry for entry in files_at(repo, parents[0])} if commits else {}
+        if commits:
+            before = {entry.path: entry for entry in files_at(repo, parents[0])}
+        else:
+            before = {}
     except UsageProblem:  # a shallow clone does not have the parent
         return None
     files = {old or path for one in commits for path, old in one.changes}
@@ -305,7 +314,10 @@ def packages_since_commit(ws: Workspace) -> list[str]:
     from kl_hooks.git.repository import git_in
 
     # fails before the first commit: nothing existed before it, so it can't be compared
-    out = git_in(ws.repo, "log", "-1", "--format=%H %ct", ok=(0, 128)).split() if ws.repo else []
+    if ws.repo:
+        out = git_in(ws.repo, "log", "-1", "--format=%H %ct", ok=(0, 128)).split()
+    else:
+        out = []
     if len(out) != 2:
         return []
     commit, committed = out[0].decode("ascii"), iso(int(out[1]) * 1_000_000)

@@ -127,7 +127,10 @@ def find_changes(ws: Workspace, span: str) -> Changes:
         if path.endswith(".py"):
             hunks = [[int(number or 1) for number in hunk] for hunk in _HUNK.findall(part)]
             names += _symbols_at(repo, ws.root / path, path, _BLOBS.search(part), hunks)
-    last = "HEAD" if span_range.source == WORKTREE else span_range.source
+    if span_range.source == WORKTREE:
+        last = "HEAD"
+    else:
+        last = span_range.source
     log = (
         "log",
         "--no-merges",
@@ -171,7 +174,10 @@ def _symbols_at(
             first, count = hunk[2 * side : 2 * side + 2]
             for line in range(first, first + count):
                 around = [(row[1], row[0]) for row in rows if row[1] <= line <= row[2]]
-                name = split_id(max(around)[1])[1].partition(".")[2] if around else ""
+                if around:
+                    name = split_id(max(around)[1])[1].partition(".")[2]
+                else:
+                    name = ""
                 if name:
                     line_of_symbol.setdefault(f"{path}:{name}", line)
     return sorted(line_of_symbol, key=lambda name: line_of_symbol[name])
@@ -430,7 +436,10 @@ def _pinned(ws: Workspace, db: Database | None, pins: Sequence[str]) -> Iterator
     from kl_hooks.records.query import get_record
     from kl_hooks.records.retrieval import record_candidate
 
-    symbol_by_id = symbols_by_id(db, pins) if db is not None else {}
+    if db is not None:
+        symbol_by_id = symbols_by_id(db, pins)
+    else:
+        symbol_by_id = {}
     for pin in pins:
         path = pin.removeprefix("file:").removeprefix("./")
         if pin in symbol_by_id:
@@ -504,7 +513,10 @@ def _with_frames(
         )
     for place, symbol in enumerate(dict.fromkeys(reversed(inside))):
         row = symbols.get((symbol.id, symbol.path), symbol_candidate(symbol, _FRAME_REASON))
-        gain = 0 if is_test_path(symbol.path) else best * 2 - place
+        if is_test_path(symbol.path):
+            gain = 0
+        else:
+            gain = best * 2 - place
         symbols[symbol.id, symbol.path] = _lifted(row, gain, _FRAME_REASON)
     shown = {row.path for row in files}
     further_files = dict.fromkeys(symbol.path for symbol in inside if symbol.path not in shown)
@@ -516,7 +528,10 @@ def _with_frames(
 
 
 def _lifted(row: Candidate, gain: int, reason: str) -> Candidate:
-    parts = (*row.parts, ("failure", gain)) if gain else row.parts
+    if gain:
+        parts = (*row.parts, ("failure", gain))
+    else:
+        parts = row.parts
     return row._replace(
         score=row.score + gain,
         parts=parts,
@@ -731,7 +746,10 @@ def _with_ended_citations(
     ids = sorted({row.id for rows in lists.values() for row in rows if row.kind in ws.kinds})
     from kl_hooks.records.query import get_records
 
-    lines = ended_citations(ws, get_records(ws, ids)) if ids else {}
+    if ids:
+        lines = ended_citations(ws, get_records(ws, ids))
+    else:
+        lines = {}
 
     def marked(row: Candidate) -> Candidate:
         ended = lines.get(row.id, ())
@@ -755,7 +773,10 @@ def _newest_claims(ws: Workspace, ids: Collection[str]) -> dict[str, Claim]:
         about = {
             claim.about for claim in known_assertions(ws, db) if claim.freshness != "expired"
         } & set(ids)
-        claims = claims_about(ws, db, about) if about else []
+        if about:
+            claims = claims_about(ws, db, about)
+        else:
+            claims = []
     live = [claim for claim in claims if claim.freshness != "expired"]
     newest = {
         claim.about: claim for claim in sorted(live, key=lambda claim: (claim.made_at, claim.id))

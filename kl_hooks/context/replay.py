@@ -189,7 +189,10 @@ class MemoryCode:
         row_of: dict[tuple[str, int], SymbolRow] = {}
         for path, wanted in places.items():
             rows = self.files[path].symbols
-            start = len(rows[0].id.partition(":")[2]) + 1 if rows else 0
+            if rows:
+                start = len(rows[0].id.partition(":")[2]) + 1
+            else:
+                start = 0
             for index in (wanted_index for wanted_index in wanted if wanted_index < len(rows)):
                 row_of[path, index] = rows[index]._replace(
                     qualname=rows[index].id.partition(":")[2][start:]
@@ -210,7 +213,10 @@ class MemoryCode:
         """As `CodeReader.outermost`."""
         paths_of_name: dict[str, list[str]] = {}
         for path, source in self.files.items():
-            module = source.symbols[0].id.partition(":")[2] if source.symbols else ""
+            if source.symbols:
+                module = source.symbols[0].id.partition(":")[2]
+            else:
+                module = ""
             for row in source.symbols:
                 parent, _, name = row.id.partition(":")[2].rpartition(".")
                 if name in names and parent == module and row.kind in OUTERMOST:

@@ -147,4 +147,6 @@ def brief_lines(figures_of_budget: Mapping[int, Mapping[str, Any]]) -> Iterator[
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{share:.1%}"
+    if share is None:
+        return "–"
+    return f"{share:.1%}"

@@ -290,7 +290,10 @@ class HiddenKnowledge:
     def withheld(self) -> dict[tuple[str, str], tuple[str, str]]:
         """Return what the veil took something of out of an answer, as `Access` notes decisions."""
         words = self.veil.found if "veil" in vars(self) else ()
-        files = self.names.found if "names" in vars(self) else {}
+        if "names" in vars(self):
+            files = self.names.found
+        else:
+            files = {}
         denied = {(f"file:{path}", ""): ("deny", rule) for path, rule in files.items()}
         return denied | {(name, ""): self._effects[name] for name in words}
 
@@ -344,7 +347,10 @@ class HiddenKnowledge:
         for name, record in hidden.items():
             is_redacted = self._effects[name][0] == "redact"
             texts = (*_texts_of(self._ws, record), *proposed.get(name, ()), *passages.get(name, ()))
-            place = untitled_path(record.path, record.id) if is_redacted else ""
+            if is_redacted:
+                place = untitled_path(record.path, record.id)
+            else:
+                place = ""
             yield _Hidden(name, texts, record.path, place)
 
     def _all_pages(self) -> list[Page]:

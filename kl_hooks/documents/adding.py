@@ -189,7 +189,10 @@ def _add(
     added = [document for document in new if document.name not in stored]
     cuts = {one.name: cut(one.name, one.data, collection.chunking, redact_document) for one in new}
     raws = [_raw(document, cuts[document.name], name, tags) for document in added]
-    records = create_records(ws, ws.kinds[KIND], raws, by=author) if raws else []
+    if raws:
+        records = create_records(ws, ws.kinds[KIND], raws, by=author)
+    else:
+        records = []
     for record, document in zip(records, added, strict=True):
         _store_text(ws, _text(record.id, name, document, cuts[document.name]))
     ids = [stored[document.name].id for document in added_again]

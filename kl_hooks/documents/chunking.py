@@ -208,7 +208,10 @@ def _pdf_text(data: bytes, name: str) -> str:
         if reader.is_encrypted:
             raise _UnreadableDocument("is an encrypted PDF.")
         pages = [page.extract_text() or "" for page in reader.pages[:_MOST_PAGES]]
-        title = str(reader.metadata.title or "") if reader.metadata is not None else ""
+        if reader.metadata is not None:
+            title = str(reader.metadata.title or "")
+        else:
+            title = ""
     except _UnreadableDocument:
         raise
     except Exception as problem:  # of a damaged file pypdf raises nearly anything
@@ -217,7 +220,10 @@ def _pdf_text(data: bytes, name: str) -> str:
         log.setLevel(level)
     if not any(map(str.strip, pages)):
         raise _UnreadableDocument("is a PDF without text, such as a scan.")
-    title = "" if title.strip().lower() == "untitled" else title.strip()
+    if title.strip().lower() == "untitled":
+        title = ""
+    else:
+        title = title.strip()
     head = f"# {one_line(title or name, _TITLE)}\n\n"
     texts = [_without_markup(page.strip()) for page in pages]
     return head + "".join(
@@ -419,7 +425,10 @@ def _section_passages(
     if section.anchor == "":
         first = 0
     # before the first heading of all there is nothing, and no line
-    own = lines[first : section.end_line] if text or section.anchor else []
+    if text or section.anchor:
+        own = lines[first : section.end_line]
+    else:
+        own = []
     start, taken, length = -1, 0, 0
     entry = ""
     for begin, end in _blocks(own, size, markdown):
@@ -451,7 +460,10 @@ def _entry_name(line: str, entry: str, markdown: bool) -> str:
     begins = (_ENTRY_IN_MARKDOWN if markdown else _ENTRY).match(line)
     if begins:
         # of a signature the name alone; of an option all its forms
-        words = begins[1] if begins[1].startswith("-") else begins[1].partition("(")[0]
+        if begins[1].startswith("-"):
+            words = begins[1]
+        else:
+            words = begins[1].partition("(")[0]
         return one_line(words, _ENTRY_NAME)
     if entry and line.startswith((" ", "\t")):
         return entry

@@ -525,7 +525,10 @@ def visible_documents(
 def indexed_documents(ws: Workspace, documents: Collection[str]) -> list[IndexedDocument]:
     """These documents as they were cut, by name."""
     with ws.store.reading("graph") as db:
-        rows = db.rows("SELECT * FROM document_files ORDER BY document") if db is not None else []
+        if db is not None:
+            rows = db.rows("SELECT * FROM document_files ORDER BY document")
+        else:
+            rows = []
     return [one for one in map(IndexedDocument._make, rows) if one.document in documents]
 
 
@@ -604,7 +607,10 @@ def chunks_of(ws: Workspace, document: str) -> list[Chunk]:
     """The chunks of a document, in its order."""
     with ws.store.reading("graph") as db:
         sql = "SELECT id FROM document_chunks WHERE document = ? ORDER BY place"
-        ids = [number for (number,) in db.rows(sql, (document,))] if db is not None else []
+        if db is not None:
+            ids = [number for (number,) in db.rows(sql, (document,))]
+        else:
+            ids = []
     return load_chunks(ws, ids)
 
 

@@ -74,7 +74,10 @@ def mentions(ws: Workspace, documents: Collection[str]) -> list[Mention]:
     except EnvironmentProblem:
         return []
     with ws.store.reading("graph") as db:
-        written_names = _written_names(db, documents) if db is not None else []
+        if db is not None:
+            written_names = _written_names(db, documents)
+        else:
+            written_names = []
         if db is not None:
             symbols = symbols_named(db, {written for _, _, written in written_names})
         else:

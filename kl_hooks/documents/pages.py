@@ -145,5 +145,8 @@ def _passages_with(ws: Workspace, parts: Sequence[str]) -> Iterator[Chunk]:
     asked = [f"%{part.replace('!', '!!').replace('%', '!%').replace('_', '!_')}%" for part in parts]
     with ws.store.reading("graph") as db:
         sql = f"SELECT id FROM document_chunks WHERE {condition} ORDER BY document, place"
-        rows = db.rows(sql, asked) if db is not None and parts else []
+        if db is not None and parts:
+            rows = db.rows(sql, asked)
+        else:
+            rows = []
     yield from load_chunks(ws, [number for (number,) in rows])

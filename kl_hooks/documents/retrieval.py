@@ -83,7 +83,10 @@ def find_linked(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     refresh_graph(ws)
     scope = Scope(ws, visible_documents(ws))
     with ws.store.reading("graph") as db:
-        named = symbols_named(db, set(task.signals.symbols)) if db is not None else {}
+        if db is not None:
+            named = symbols_named(db, set(task.signals.symbols))
+        else:
+            named = {}
         seeds = {symbol.id: 1 / len(some) for some in named.values() for symbol in some}
         if db is None or not seeds:
             return []

@@ -166,7 +166,10 @@ def _quotes(results: Collection[Result]) -> Iterator[tuple[str, str]]:
     """
     for result in [result for result in results if not result.is_weak][:_QUOTED]:
         text = str(without_role_markup(safe_text(_text(result)))).strip()
-        place = f"{result.path}:{result.line}" if result.path else result.id
+        if result.path:
+            place = f"{result.path}:{result.line}"
+        else:
+            place = result.id
         yield (
             f"{place} {without_role_markup(safe_text(result.title))}",
             text if len(text) <= _QUOTE else f"{text[:_QUOTE]}…",

@@ -122,7 +122,10 @@ def rerank(
     reranked = []
     for place, match in enumerate(ranking):
         text = texts.get(match.id, "")
-        overlap = sum(stem in text for stem in stems) / len(stems) if stems else 0.0
+        if stems:
+            overlap = sum(stem in text for stem in stems) / len(stems)
+        else:
+            overlap = 0.0
         parts = {
             "score": _SCORE * match.score,
             "overlap": _OVERLAP * overlap,
@@ -314,20 +317,32 @@ def _search(
     sync(ws)
     scan = _scan(ws)
     indexed = sync_documents(ws, scan=scan)
-    notes = [f"documents: {indexed.trouble}"] if indexed.trouble else []
-    allowed = visible_documents(ws, collections or None, may) if "document" in looked else {}
+    if indexed.trouble:
+        notes = [f"documents: {indexed.trouble}"]
+    else:
+        notes = []
+    if "document" in looked:
+        allowed = visible_documents(ws, collections or None, may)
+    else:
+        allowed = {}
     if "document" in wanted:
         notes += _waiting(ws, collections, may)
     if mode == "vector" and "code" in kinds:
         notes.append("code has no vectors: it is searched by words only.")
-        mode = "keyword" if wanted == ("code",) else "hybrid"
+        if wanted == ("code",):
+            mode = "keyword"
+        else:
+            mode = "hybrid"
     near, mode = _near_in_meaning(ws, query, mode, looked, allowed, may, options, notes)
     words = significant_words(query)
     asked = _Asked(query, words, mode, looked, wanted, allowed, may, options)
     with _graph(ws, notes, scan) as db:
         ranking = _rank(ws, db, asked, near, notes)
     terms, counts, groups = set(search_terms(words)), ranking.counts, ranking.groups
-    matches = _reranked(ranking.matches, terms) if options.rerank else ranking.matches
+    if options.rerank:
+        matches = _reranked(ranking.matches, terms)
+    else:
+        matches = ranking.matches
     matches, copies = _one_each_text(_with_lone_first(matches, ranking.lone))
     if copies:
         counts["document"] -= sum(map(len, copies.values()))
@@ -432,7 +447,10 @@ def _near_in_meaning(
     if mode == "keyword":
         return [], mode
     try:
-        records = _live_records(ws, may) if "record" in looked else []
+        if "record" in looked:
+            records = _live_records(ws, may)
+        else:
+            records = []
         return find_near(ws, query, allowed, records, _FUSED, options.progress), mode
     except EnvironmentProblem as problem:
         notes.append(f"searched by words only: {problem}")
@@ -862,7 +880,10 @@ def _keyword(ws: Workspace, db: Database, asked: _Asked) -> tuple[list[_Match], 
     # equal scores: documents, records, code, each in its own order; sorted() is stable
     matches = []
     for score, what in sorted(scored, key=lambda pair: -pair[0]):
-        share = min(score / scores.highest, 1.0) if scores.highest else 0.0
+        if scores.highest:
+            share = min(score / scores.highest, 1.0)
+        else:
+            share = 0.0
         is_lone = isinstance(what, Chunk) and what.id in lone_chunks
         parts = {"words": share, "bm25": score}
         matches.append(_Match(share, what, parts, share < _WEAK_SHARE and not is_lone, is_lone))

@@ -186,7 +186,10 @@ def _resting_on(claim: Claim, word: Claim) -> Claim:
 def claims_to_share(ws: Workspace) -> list[CommonEvent]:
     """The assertions of this clone that have not ended, as other clones should know them."""
     with ws.store.reading() as db:
-        claims = asserted_claims(db, ws.clock.now()) if db else []
+        if db:
+            claims = asserted_claims(db, ws.clock.now())
+        else:
+            claims = []
     return [
         CommonEvent(
             _CLAIMED,

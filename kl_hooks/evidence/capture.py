@@ -79,7 +79,10 @@ def opening_record(
     else:
         untracked = {}
     has_changes = place.tree_all is not None and 0 < len(place.differences) <= _CHANGES
-    changes = {"changes": dict(place.differences)} if has_changes else {}
+    if has_changes:
+        changes = {"changes": dict(place.differences)}
+    else:
+        changes = {}
     return {
         "t": "open",
         "schema": SPOOL_SCHEMA,

@@ -106,7 +106,10 @@ def add_commits(db: Database, new: NewCommits) -> int:
     # also what another process logged while we waited for the lock
     logged = {row[0] for row in db.rows("SELECT sha FROM commit_log")}
     rows = [row for row in new.rows if row[0] not in logged]
-    receipt = _receipt_of_commits(new, rows) if rows else None
+    if rows:
+        receipt = _receipt_of_commits(new, rows)
+    else:
+        receipt = None
     db.many(
         f"INSERT INTO commit_log ({COLUMNS}, receipt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [(*row, receipt.id if receipt else "") for row in rows],
@@ -205,7 +208,10 @@ def newest_commits(db: Database, limit: int) -> Sequence[LoggedCommit]:
 
 def commits_by_sha(db: Database, shas: Sequence[str]) -> dict[str, LoggedCommit]:
     """Those of these commits that are in the log, by hash."""
-    rows = db.rows(f"{_LOGGED} WHERE sha IN ({placeholders(shas)})", tuple(shas)) if shas else []
+    if shas:
+        rows = db.rows(f"{_LOGGED} WHERE sha IN ({placeholders(shas)})", tuple(shas))
+    else:
+        rows = []
     return {row[0]: _logged(row) for row in rows}
 
 
@@ -224,7 +230,10 @@ def commits_without_check(ws: Workspace, db: Database) -> list[str]:
     rows = [line.split() for line in log.decode().splitlines()]
     trees = tuple({tree for _, tree in rows})
     sql = f"SELECT tree FROM receipt WHERE source = 'arch' AND tree IN ({placeholders(trees)})"
-    checked = {tree for (tree,) in db.rows(sql, trees)} if trees else set()
+    if trees:
+        checked = {tree for (tree,) in db.rows(sql, trees)}
+    else:
+        checked = set()
     # older ones are from before the hook; where none was checked, no hook does it
     newer = rows[: max((at for at, (_, tree) in enumerate(rows) if tree in checked), default=0)]
     unchecked = [sha for sha, tree in newer if tree not in checked]

@@ -674,7 +674,10 @@ def vouched_digest(environment: Mapping[str, Any]) -> str:
     none.
     """
     named = environment.get("executed")
-    digest = named.get("digest") if isinstance(named, Mapping) else None
+    if isinstance(named, Mapping):
+        digest = named.get("digest")
+    else:
+        digest = None
     if isinstance(digest, str):
         return digest
     return ""

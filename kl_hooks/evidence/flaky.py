@@ -127,7 +127,10 @@ class Comparison:
         if a is None or b is None or attempt.test not in a.tests or other.test not in b.tests:
             return installed, False
         hashes = [dict(executed.symbols) for executed in (a, b)]
-        files = {test_path(attempt.test), test_path(other.test)} if same_test else set()
+        if same_test:
+            files = {test_path(attempt.test), test_path(other.test)}
+        else:
+            files = set()
         needed = {
             executed.symbols[at].symbol
             for executed, name in ((a, attempt.test), (b, other.test))
@@ -210,7 +213,10 @@ class Comparison:
 
     def _executed(self, receipt: Receipt) -> Executed | None:
         if receipt.run not in self._known:
-            stored = executed_of_run(self._db, receipt.run) if self._db else None
+            if self._db:
+                stored = executed_of_run(self._db, receipt.run)
+            else:
+                stored = None
             # a run that waits in the spool has its file there too
             self._known[receipt.run] = stored or read_pending(
                 spool_places(self._ws), receipt.run, receipt.environment

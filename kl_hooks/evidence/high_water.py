@@ -122,7 +122,10 @@ def ledger_writer(ws: Workspace, *, accept: bool = False) -> Iterator[Database]:
             # before anything is added, so that a missing mark always means something
             write_high_water(path, {"seq": 0, "chain": CHAIN_START})
         now = iso(ws.clock.now())
-        breaks = [] if accept else _breaks_to_remember(db, marks, start[0], now)
+        if accept:
+            breaks = []
+        else:
+            breaks = _breaks_to_remember(db, marks, start[0], now)
         with db.transaction():
             yield db
             seq, chain = chain_head(db)
@@ -202,7 +205,10 @@ def _broken_now(
 
 def chain_at(db: Database, seq: int) -> str | None:
     """The chain's value after the receipt of this number; None where there is no such receipt."""
-    row = db.row("SELECT chain FROM receipt WHERE seq = ?", (seq,)) if seq else (CHAIN_START,)
+    if seq:
+        row = db.row("SELECT chain FROM receipt WHERE seq = ?", (seq,))
+    else:
+        row = (CHAIN_START,)
     if not row:
         return None
     return str(row[0])

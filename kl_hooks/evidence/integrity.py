@@ -94,7 +94,10 @@ def _damaged_pages(db: Database) -> list[str]:
     """An index that does not fit its table gives wrong answers to some questions, and right ones to
     those above.
     """
-    check = db.row("PRAGMA integrity_check(1)") if db.dialect == "sqlite" else None
+    if db.dialect == "sqlite":
+        check = db.row("PRAGMA integrity_check(1)")
+    else:
+        check = None
     if check and check[0] != "ok":
         return [f"the database is damaged: {check[0]}"]
     return []
@@ -173,7 +176,10 @@ def _strays(db: Database) -> Iterator[str]:
         "SELECT receipt, COUNT(*) FROM evidence WHERE receipt NOT IN (SELECT seq FROM receipt)"
         " GROUP BY receipt"
     ):
-        belong = "piece of evidence belongs" if count == 1 else "pieces of evidence belong"
+        if count == 1:
+            belong = "piece of evidence belongs"
+        else:
+            belong = "pieces of evidence belong"
         yield f"{count} {belong} to a receipt {seq} that is not there"
     for (sha,) in db.rows(
         "SELECT sha FROM commit_log WHERE receipt NOT IN (SELECT id FROM receipt)"
@@ -221,7 +227,10 @@ def _mark_problems(
 
 
 def _anchors(mark: dict[str, Any] | None) -> tuple[str, ...]:
-    state = f"checked at receipt {mark['seq']}" if mark else "missing"
+    if mark:
+        state = f"checked at receipt {mark['seq']}"
+    else:
+        state = "missing"
     return (
         f"high-water mark beside the store: {state}; it shows accidents and careless edits",
         "commit trailers: none read by this version; they would show a rewrite by one person",

@@ -190,7 +190,10 @@ def receipt_from_records(records: Sequence[Any]) -> Receipt | None:
 
 def _schema_of_records(records: Sequence[Any]) -> str | None:
     """The schema that the opening record names; None where the first record is none."""
-    named = records[0].get("schema") if records and _is(records[0], "open") else None
+    if records and _is(records[0], "open"):
+        named = records[0].get("schema")
+    else:
+        named = None
     if isinstance(named, str):
         return named
     return None
@@ -318,7 +321,10 @@ def unimported_captures(
             receipt, flaw = _capture(path, place.key)
             if place.in_working_tree and not receipt:
                 # whoever made the archive or submodule that brought it could have written it
-                flaw = _FOREIGN if is_spool_file(path) else ""
+                if is_spool_file(path):
+                    flaw = _FOREIGN
+                else:
+                    flaw = ""
             if receipt:
                 captures += [(receipt, place.origin)]
             if flaw:

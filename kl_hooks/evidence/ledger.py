@@ -235,7 +235,10 @@ def read_entry(
     }
     plain: list[Evidence] = []
     if isinstance(test_list, int) and isinstance(outcomes, bytes):
-        lists = subjects_of_list if subjects_of_list is not None else {}
+        if subjects_of_list is not None:
+            lists = subjects_of_list
+        else:
+            lists = {}
         if test_list not in lists:
             lists[test_list] = [f"test:{name}" for name in test_names(db, test_list)]
         subjects = lists[test_list]
@@ -308,7 +311,10 @@ def list_receipts(
     """
     where, values = (" WHERE source = ?", (source,)) if source else ("", ())
     row = db.row(f"SELECT COUNT(*) FROM receipt{where}", values)
-    hidden = set() if everything or source not in (None, "pytest") else _runs_without_tests(db)
+    if everything or source not in (None, "pytest"):
+        hidden = set()
+    else:
+        hidden = _runs_without_tests(db)
     # as many more as are hidden, because all of these may be among the newest
     newest = db.rows(
         f"SELECT seq FROM receipt{where} ORDER BY seq DESC LIMIT ?", (*values, limit + len(hidden))
@@ -560,7 +566,10 @@ def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:
             if test_list is not None and test_list not in lists:
                 lists[test_list] = test_names(db, test_list)
             names = lists.get(test_list, [])
-            codes = _unpack_codes(outcomes, len(names)) if names else b""
+            if names:
+                codes = _unpack_codes(outcomes, len(names))
+            else:
+                codes = b""
             bodies = db.rows(
                 "SELECT body FROM evidence WHERE receipt = ? ORDER BY position", (seq,)
             )

@@ -117,7 +117,10 @@ def edits_since(repo: Repository, green: Mapping[str, Any], place: WorktreeState
         changed = changed_files(repo, f"{head}^{{tree}}", f"{place.head}^{{tree}}")
         for path, (old, new) in (changed or {}).items():
             same = before.get(path, old) == place.differences.get(path, new)
-            paths = paths - {path} if same else paths | {path}
+            if same:
+                paths = paths - {path}
+            else:
+                paths = paths | {path}
     edited = sorted(path for path in paths if not is_document(path))
     run = str(green["run"])[:8]
     if not edited:

@@ -77,7 +77,10 @@ class Reach:
         from it.
         """
         readers: dict[str, set[str]] = {}
-        reads = self._executed.reads if self._executed else None
+        if self._executed:
+            reads = self._executed.reads
+        else:
+            reads = None
         for part in (reads.tests, reads.modules, reads.values) if reads else ():
             for reader, read in part.items():
                 for path, name in read:

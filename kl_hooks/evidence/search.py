@@ -35,7 +35,10 @@ def update_search_index(ws: Workspace, db: Database) -> None:
     missing.
     """
     with ws.store.reading("graph") as index:
-        have = owners(index, (COMMIT, CLAIM)) if index else set()
+        if index:
+            have = owners(index, (COMMIT, CLAIM))
+        else:
+            have = set()
         replaced = {
             owner
             for owner in (owners(index, _REPLACED) if index else ())
@@ -89,7 +92,10 @@ def find_commits(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Past commits whose messages or files match words of the task, best first."""
     hits = _search(ws, _words(task), limit, (COMMIT,))
     with ws.store.reading() as db:
-        commit_of = commits_by_sha(db, [h.id.removeprefix("commit:") for h in hits]) if db else {}
+        if db:
+            commit_of = commits_by_sha(db, [h.id.removeprefix("commit:") for h in hits])
+        else:
+            commit_of = {}
     return [
         _commit_candidate(commit_of[sha])
         for h in hits

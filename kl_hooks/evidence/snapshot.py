@@ -71,7 +71,10 @@ class Snapshot(NamedTuple):
             if not self.ask_others:
                 return None
             return self.ask_others().executed(entry.receipt)
-        stored = executed_of_run(self.db, entry.receipt.run) if self.db else None
+        if self.db:
+            stored = executed_of_run(self.db, entry.receipt.run)
+        else:
+            stored = None
         return stored or read_pending(self.places, entry.receipt.run, entry.receipt.environment)
 
     @property
@@ -133,7 +136,10 @@ class Snapshot(NamedTuple):
         signed.
         """
         waiting = [one for one in self.waiting if one.receipt.source == "pytest"]
-        stored = self._with_origins(ledger.recent(self.db, limit, "pytest")) if self.db else []
+        if self.db:
+            stored = self._with_origins(ledger.recent(self.db, limit, "pytest"))
+        else:
+            stored = []
         runs = newest_first(_once([*waiting, *stored, *self._trusted_runs(limit)]))[:limit]
         # what an older run showed, a lost one may have refuted
         return without_partial_passes(run for run in runs if run.seq > self.lost_until)
@@ -145,7 +151,10 @@ class Snapshot(NamedTuple):
         if self.db is None or self.ask_others is None or not has_signatures(self.db):
             return []
         keys = self.ask_others().trusted_signers(self.trust_ref)
-        signed = ledger.recent(self.db, limit, "pytest", signers=keys) if keys else []
+        if keys:
+            signed = ledger.recent(self.db, limit, "pytest", signers=keys)
+        else:
+            signed = []
         return [entry for entry in self._with_origins(signed) if entry.origin.startswith(ATTESTED)]
 
     def parents(self, entries: Iterable[Entry]) -> dict[str, Entry]:
@@ -155,7 +164,10 @@ class Snapshot(NamedTuple):
         waiting_parents = {
             entry.receipt.run: entry for entry in self.waiting if entry.receipt.run in wanted
         }
-        stored = parents_of(self.db, children) if self.db else {}
+        if self.db:
+            stored = parents_of(self.db, children)
+        else:
+            stored = {}
         return waiting_parents | dict(
             zip(stored, self._with_origins(list(stored.values())), strict=True)
         )
@@ -206,7 +218,10 @@ def snapshot(
     EnvironmentProblem where kl was never used, or the store can't be read.
     """
     require_setup(ws)
-    taken = sync_evidence(ws, head) if imports else SyncResult()
+    if imports:
+        taken = sync_evidence(ws, head)
+    else:
+        taken = SyncResult()
     # spool, marks, store: in another order, an import by another process in between would be missed
     # or look like a loss
     places = spool_places(ws)

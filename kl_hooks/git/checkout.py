@@ -82,7 +82,10 @@ def _blobs(repo: Repository, content: str, paths: Sequence[str]) -> dict[str, st
             (path, *state.split(" ")) for path, state in states_at(repo, content, paths).items()
         )
         return {path: blob for path, mode, blob in states if mode in _REGULAR}
-    entries = staged_files(repo) if content == STAGED else files_at(repo, content)
+    if content == STAGED:
+        entries = staged_files(repo)
+    else:
+        entries = files_at(repo, content)
     return {entry.path: entry.blob for entry in entries if entry.path in wanted}
 
 

@@ -130,7 +130,10 @@ def _commit(cells: list[bytes], cut: frozenset[str]) -> Commit:
         cell.decode("utf-8", "replace") for cell in cells[:_FIXED]
     )
     # compared with no parent, a commit in `cut` would seem to touch every file
-    names = [] if sha in cut else [name for name in cells[_FIXED + 1 :] if name]
+    if sha in cut:
+        names = []
+    else:
+        names = [name for name in cells[_FIXED + 1 :] if name]
     if names:  # git puts a newline before the first one; any other is the name's own
         names[0] = names[0].removeprefix(b"\n")
     return Commit(
@@ -306,7 +309,10 @@ def _touched(cells: list[bytes], cut: frozenset[str], suffixes: tuple[str, ...])
                 changes.append((second, first if status[:1] == b"R" else ""))
         elif first.endswith(suffixes):
             changes.append((first, ""))
-    seconds = int(time) if time.lstrip("-").isdigit() and len(time) < 15 else 0
+    if time.lstrip("-").isdigit() and len(time) < 15:
+        seconds = int(time)
+    else:
+        seconds = 0
     return TouchedFiles(sha, seconds, message[:_MAX_BODY], tuple(changes))
 
 

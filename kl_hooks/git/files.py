@@ -52,7 +52,10 @@ def index_rows(repo: Repository, suffixes: Sequence[str] = ()) -> list[tuple[str
     being made, if this is its git hook; else the repository's own. One git process.
     """
     ours = is_commit_index(repo)
-    flags = ["--debug"] if _may_hold_intents(repo, ours) else []
+    if _may_hold_intents(repo, ours):
+        flags = ["--debug"]
+    else:
+        flags = []
     out = git_in(
         repo, "ls-files", "-s", "-z", *flags, "--", *suffix_pathspecs(suffixes), keep_index=ours
     )
@@ -76,7 +79,10 @@ def _may_hold_intents(repo: Repository, ours: bool) -> bool:
     The answer saves `ls-files` from printing five more lines for each file of every ordinary
     repository.
     """
-    path = repo.top / os.environ["GIT_INDEX_FILE"] if ours else repo.git_dir / "index"
+    if ours:
+        path = repo.top / os.environ["GIT_INDEX_FILE"]
+    else:
+        path = repo.git_dir / "index"
     try:
         with path.open("rb") as file:
             start = file.read(8)
@@ -235,7 +241,10 @@ def read_files(
     """
     wanted = []
     for entry in entries:
-        content = _content_on_disk(repo, entry) if source == "worktree" else None
+        if source == "worktree":
+            content = _content_on_disk(repo, entry)
+        else:
+            content = None
         if content is None:
             wanted.append(entry)
         else:

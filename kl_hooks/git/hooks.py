@@ -312,7 +312,10 @@ def _state(repo: Repository, place: _Place, name: str) -> HookState:
     if not os.access(target, os.X_OK):
         return HookState(name, target, "inert", f"make it executable: chmod +x {target}")
     named = _PYTHON.search(text)  # post-commit needs no interpreter
-    python = os.fsdecode(named[1].replace(b"'\\''", b"'")) if named else ""
+    if named:
+        python = os.fsdecode(named[1].replace(b"'\\''", b"'"))
+    else:
+        python = ""
     if named and not os.access(python, os.X_OK):
         return HookState(name, target, "broken", f"{python} does not exist any more.")
     if _is_edited(text):
@@ -364,7 +367,10 @@ def _not_ours(repo: Repository, place: _Place, name: str) -> HookChange:
     else:
         folder = place.folder
     path = folder / name
-    shown = path.relative_to(repo.top) if path.is_relative_to(repo.top) else path
+    if path.is_relative_to(repo.top):
+        shown = path.relative_to(repo.top)
+    else:
+        shown = path
     line = _LINES[name]
     if _call_of(name) in (_hook_content(path) or b""):
         return HookChange(name, path, "unchanged")

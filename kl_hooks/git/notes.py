@@ -237,7 +237,10 @@ def read_lines(
         number += (content or b"").count(b"\n")
         if content is None or size > _MOST_BYTES or number > _MOST_LINES:
             if remarks is not None:
-                why = "incomplete here, or " if content is None else ""
+                if content is None:
+                    why = "incomplete here, or "
+                else:
+                    why = ""
                 remarks.append(
                     f"{place or ref}: not all of it was read: it is {why}larger than any that kl writes."
                 )

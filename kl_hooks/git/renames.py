@@ -91,4 +91,6 @@ def _recent(repo: Repository, rev: str) -> tuple[str, ...]:
     newest = git_in(repo, "rev-list", f"--max-count={_MAX_COMMITS}", rev, "--").split()
     if not newest:
         return ()
-    return (rev, f"^{newest[-1].decode('ascii')}") if len(newest) == _MAX_COMMITS else (rev,)
+    if len(newest) == _MAX_COMMITS:
+        return (rev, f"^{newest[-1].decode('ascii')}")
+    return (rev,)

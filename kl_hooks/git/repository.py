@@ -119,7 +119,10 @@ def find_repository(start: Path) -> Repository | None:
         return _why_not(args, start)
     bare, object_format = parts[0].decode().split()
     git_dir, common_dir = (Path(os.fsdecode(p.removesuffix(b"\n"))) for p in parts[1:3])
-    top = Path(os.fsdecode(parts[3].removesuffix(b"\n"))) if len(parts) > 3 and parts[3] else None
+    if len(parts) > 3 and parts[3]:
+        top = Path(os.fsdecode(parts[3].removesuffix(b"\n")))
+    else:
+        top = None
     if top is None and git_dir.name != ".git":
         raise _bare(start)
     return Repository(top or git_dir.parent, git_dir, common_dir, bare == "true", object_format)

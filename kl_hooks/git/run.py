@@ -249,7 +249,10 @@ def _environment(
     # may have one
     if config:
         stated_count = clean.get("GIT_CONFIG_COUNT", "")
-        first = int(stated_count) if stated_count.isascii() and stated_count.isdigit() else 0
+        if stated_count.isascii() and stated_count.isdigit():
+            first = int(stated_count)
+        else:
+            first = 0
         for number, (key, value) in enumerate(config, first):
             clean[f"GIT_CONFIG_KEY_{number}"], clean[f"GIT_CONFIG_VALUE_{number}"] = key, value
         clean["GIT_CONFIG_COUNT"] = str(first + len(config))

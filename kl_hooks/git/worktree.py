@@ -213,7 +213,10 @@ def _staged_changes(
     `to_commit`: the index of the commit being made, if this is its git hook, without files that are
     only announced (`git add -N`). Else the repository's own index, with everything in it.
     """
-    announced = "--ita-invisible-in-index" if to_commit else "--ita-visible-in-index"
+    if to_commit:
+        announced = "--ita-invisible-in-index"
+    else:
+        announced = "--ita-visible-in-index"
     command = ("diff-index", "--cached", announced, *_DIFF_OPTIONS, base, "--")
     return _changes(git_in(repo, *command, keep_index=to_commit and is_commit_index(repo)))
 
@@ -229,7 +232,10 @@ def _changes(out: bytes) -> dict[bytes, _FileChange]:
         if status == "D":
             change_of[path] = _FileChange(before, REMOVED, None)
         else:
-            blob = new if new.strip("0") and status != "U" else None
+            if new.strip("0") and status != "U":
+                blob = new
+            else:
+                blob = None
             change_of[path] = _FileChange(before, None if status == "U" else mode.encode(), blob)
     return change_of
 
@@ -421,9 +427,15 @@ def snapshot(
         ids = tree_ids(repo, committed, tracked, extra)
     else:
         ids = [base, base]
-    tree = None if contents.unreadable & unknown.keys() else ids[0]
+    if contents.unreadable & unknown.keys():
+        tree = None
+    else:
+        tree = ids[0]
     names = tuple(os.fsdecode(path) for path in others)
-    tree_all = ids[1] if tree and whole and not contents.unreadable else None
+    if tree and whole and not contents.unreadable:
+        tree_all = ids[1]
+    else:
+        tree_all = None
     dirty = bool(tracked) or tree is None
     differences = {
         os.fsdecode(path): _state_text(state) for path, state in {**tracked, **extra}.items()
@@ -445,7 +457,10 @@ def staged_tree(repo: Repository) -> WorktreeState:
     if any(change.mode is None for change in changes.values()):
         return WorktreeState(None, None, commit, branch, True, len(changes))
     now = {path: (c.mode, c.blob) if c.mode and c.blob else None for path, c in changes.items()}
-    tree = tree_ids(repo, committed, now)[0] if now else base
+    if now:
+        tree = tree_ids(repo, committed, now)[0]
+    else:
+        tree = base
     differences = {os.fsdecode(path): _state_text(state) for path, state in now.items()}
     return WorktreeState(tree, None, commit, branch, bool(now), len(now), differences=differences)
 

@@ -448,7 +448,10 @@ class WholeGraph:
         """What the classes among `nodes` define, and what that defines; `forward`: the classes that
         `nodes` are in.
         """
-        front = nodes if self._forward else nodes & self._classes
+        if self._forward:
+            front = nodes
+        else:
+            front = nodes & self._classes
         defined: set[int] = set()
         while front and self._inside:
             front = {one for node in front for one in self._inside.get(node, ())} - defined

@@ -212,8 +212,14 @@ def _rows_of(answer: Any, count: int, address: str) -> list[Any]:
     """The vectors of an answer, in the order of the texts: `index` names the text, the order of the
     list does not.
     """
-    data = answer.get("data") if isinstance(answer, dict) else None
-    entries = [entry for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
+    if isinstance(answer, dict):
+        data = answer.get("data")
+    else:
+        data = None
+    if isinstance(data, list):
+        entries = [entry for entry in data if isinstance(entry, dict)]
+    else:
+        entries = []
     row_of = {entry.get("index"): entry.get("embedding") for entry in entries}
     if set(row_of) != set(range(count)):
         raise EnvironmentProblem(

@@ -129,7 +129,10 @@ def remove(db: Rows, owner: str) -> None:
 
 def owners(db: Rows, kinds: Sequence[str]) -> set[str]:
     """The owners that have documents of these kinds."""
-    where = f" WHERE kind IN ({placeholders(kinds)})" if kinds else ""
+    if kinds:
+        where = f" WHERE kind IN ({placeholders(kinds)})"
+    else:
+        where = ""
     return {row[0] for row in db.rows(f"SELECT DISTINCT owner FROM documents{where}", tuple(kinds))}
 
 

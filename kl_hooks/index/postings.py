@@ -303,7 +303,10 @@ _Split = tuple[tuple[str, ...], str]
 @lru_cache(maxsize=_CACHED)
 def _split_terms(word: str) -> _Split:
     """The terms of an identifier's parts, and of the whole one where it has several parts."""
-    whole = word.lower() if len(word) <= _LONGEST and len(split(word)) > 1 else ""
+    if len(word) <= _LONGEST and len(split(word)) > 1:
+        whole = word.lower()
+    else:
+        whole = ""
     return word_parts(word), _stemmed(whole) if whole else ""
 
 
@@ -704,7 +707,10 @@ def _unpack_files(packed: bytes) -> _Files:
     corpora, firsts, docs, minor = (
         _column("I", raw[4 + 4 * count * at : 4 + 4 * count * (at + 1)]) for at in range(4)
     )
-    paths = raw[4 + 16 * count :].decode("utf-8", "surrogatepass").split("\0") if count else []
+    if count:
+        paths = raw[4 + 16 * count :].decode("utf-8", "surrogatepass").split("\0")
+    else:
+        paths = []
     return _Files(corpora, paths, firsts, docs, minor)
 
 
@@ -793,7 +799,10 @@ def merge_segments(db: Rows) -> None:
         if place and total >= docs:
             chosen = place + 1
         total += docs
-    merged = {segment for _, segment in small[:chosen]} if chosen > _SMALL else set()
+    if chosen > _SMALL:
+        merged = {segment for _, segment in small[:chosen]}
+    else:
+        merged = set()
     merged |= {segment for docs, segment, _ in every if alive[segment] * 2 < docs}
     empty = {segment for segment, docs in alive.items() if not docs}
     _delete_segments(db, sorted(empty))
@@ -870,7 +879,10 @@ def postings_of(columns: Columns) -> Iterator[tuple[int, int, int, array[int]]]:
     """(document, field and frequency, length of the field, positions) of each posting."""
     offset = 0
     for doc, field, length in zip(columns.docs, columns.fields, columns.lengths, strict=True):
-        count = field & FREQUENCY if field >> FIELD_SHIFT >= POSITIONED else 0
+        if field >> FIELD_SHIFT >= POSITIONED:
+            count = field & FREQUENCY
+        else:
+            count = 0
         yield doc, field, length, columns.positions[offset : offset + count]
         offset += count
 

@@ -107,7 +107,10 @@ def nearest(
             scores = (codes.astype(numpy.float32) @ vector) * scales
             # before anything becomes an object of Python: of 100,000 texts a handful can still be
             # among the best
-            bar = max(least, -best[-1][0]) if len(best) == limit else least
+            if len(best) == limit:
+                bar = max(least, -best[-1][0])
+            else:
+                bar = least
             near = scores >= bar - _ROUNDED
             if not near.any():
                 continue

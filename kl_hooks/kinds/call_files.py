@@ -69,7 +69,9 @@ def _files_of_line(line: str, root: str, call: Call) -> CallFiles:
             continue
         parts.append(_files_of_command(command, root, folder))
     files = united(parts)
-    return CallFiles(ran=files.ran) if call.failed else files
+    if call.failed:
+        return CallFiles(ran=files.ran)
+    return files
 
 
 def _files_of_command(command: Command, root: str, folder: str) -> CallFiles:
@@ -86,6 +88,9 @@ def _files_of_command(command: Command, root: str, folder: str) -> CallFiles:
 
 def _paths(words: Iterable[str], root: str, folder: str) -> Iterator[str]:
     for word in words:
-        path = path_inside(word.partition("::")[0], root, folder) if word[:1] != "-" else ""
+        if word[:1] != "-":
+            path = path_inside(word.partition("::")[0], root, folder)
+        else:
+            path = ""
         if path and (Path(root) / path).is_file():
             yield path

@@ -46,7 +46,10 @@ def related_features(feature: str, features: Iterable[str]) -> tuple[str, ...]:
 def _prefix(feature: str) -> str:
     """`FEAT-AUTH-` of `feat-auth-12`; empty for `FEAT-0003`."""
     # FEAT-0003 and FEAT-0004 share nothing but the counter
-    prefix = feature.upper().rpartition("-")[0] + "-" if _ID.fullmatch(feature) else ""
+    if _ID.fullmatch(feature):
+        prefix = feature.upper().rpartition("-")[0] + "-"
+    else:
+        prefix = ""
     if prefix == "FEAT-":
         return ""
     return prefix
@@ -59,7 +62,10 @@ def specification_files(root: Path) -> dict[str, str]:
     path_of_feature: dict[str, str] = {}
     for path in _files(root):
         name = path.rpartition("/")[2]
-        identifier = _ID.match(name) if name.lower().endswith(_SUFFIXES) else None
+        if name.lower().endswith(_SUFFIXES):
+            identifier = _ID.match(name)
+        else:
+            identifier = None
         if identifier:
             path_of_feature.setdefault(identifier[0].upper(), path)
     return path_of_feature

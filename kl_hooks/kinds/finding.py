@@ -421,7 +421,10 @@ def _is_read_only(line: str) -> bool:
 
 def reads_only(command: Command) -> bool:
     """Return whether a command changes nothing."""
-    name = f"git {command.verb}" if command.name == "git" else command.name
+    if command.name == "git":
+        name = f"git {command.verb}"
+    else:
+        name = command.name
     writing = _WRITING_ARGUMENTS.get(name, "(?!)")
     changes = command.written or any(re.fullmatch(writing, word) for word in command.words[1:])
     return not changes and name in ("", *_READ_ONLY_COMMANDS)
@@ -648,12 +651,18 @@ def store_findings(ws: Workspace, extracted: Sequence[Found], nothing: int = 0) 
         return RecordedFindings((), tuple(sorted(existing)), nothing)
     from kl_hooks.records.write import change_record, create_records
 
-    tiers = _observed_tiers(ws) if any(observed.command for observed in fresh) else {}
+    if any(observed.command for observed in fresh):
+        tiers = _observed_tiers(ws)
+    else:
+        tiers = {}
     raws = [
         _fields_of(observed, anchors, tiers)
         for observed, anchors in zip(fresh, _anchors_of(ws, fresh), strict=True)
     ]
-    records = create_records(ws, FINDING, raws, by=raws[0].get("source", "")) if raws else []
+    if raws:
+        records = create_records(ws, FINDING, raws, by=raws[0].get("source", ""))
+    else:
+        records = []
     for record, anchors in moved:
         change_record(ws, record, {"anchors": anchors}, how="found again")
     return RecordedFindings(tuple(records), tuple(sorted(existing)), nothing)
@@ -674,8 +683,14 @@ def _fields_of(
     about = list(anchors) or ([make_id("file", finding.entity)] if finding.is_path else [])
     from kl_hooks.model.claim import Tier
 
-    tier = tiers.get(make_id("command", finding.command)) if finding.command else None
-    confidence = _REFUTED_CONFIDENCE if tier is Tier.GUESSED else finding.confidence
+    if finding.command:
+        tier = tiers.get(make_id("command", finding.command))
+    else:
+        tier = None
+    if tier is Tier.GUESSED:
+        confidence = _REFUTED_CONFIDENCE
+    else:
+        confidence = finding.confidence
     if tier is Tier.VERIFIED:
         confidence = max(confidence, _VERIFIED_CONFIDENCE)
     return {
@@ -706,9 +721,15 @@ def _anchors_of(ws: Workspace, findings: Sequence[Found]) -> list[dict[str, str]
     blobs = {path: blob_of(ws, path) for path in sorted(paths)}
     anchors_of_findings = []
     for finding in findings:
-        symbol = None if finding.is_path else symbols.get(finding.entity)
+        if finding.is_path:
+            symbol = None
+        else:
+            symbol = symbols.get(finding.entity)
         path = symbol.path if symbol else finding.entity
-        anchors = {make_id("file", path): blobs[path]} if blobs.get(path) else {}
+        if blobs.get(path):
+            anchors = {make_id("file", path): blobs[path]}
+        else:
+            anchors = {}
         anchors_of_findings.append(anchors | ({symbol.id: symbol.content_hash} if symbol else {}))
     return anchors_of_findings
 
@@ -820,7 +841,10 @@ def stale_reason(anchors: Mapping[str, str], today: Mapping[str, str]) -> str:
     }
     for anchor, digest in (symbols or anchors).items():
         if anchor in today and today[anchor] != digest:
-            name = split_id(anchor)[1] if anchor.startswith("file:") else anchor
+            if anchor.startswith("file:"):
+                name = split_id(anchor)[1]
+            else:
+                name = anchor
             if today[anchor]:
                 return f"{name} has changed since"
             return f"{name} was removed"

@@ -78,7 +78,10 @@ class Gate(NamedTuple):
             self._threshold("arch_review"),
         ]
         demanded = ", ".join(filter(None, demands)) or "nothing is demanded"
-        spread = f"{least}-{most}" if least != most else str(least)
+        if least != most:
+            spread = f"{least}-{most}"
+        else:
+            spread = str(least)
         return f"{self.record.id} {self.record.text('task_type')}, complexity {spread}: {demanded}"
 
     def _threshold(self, name: str) -> str:
@@ -98,7 +101,10 @@ class Gate(NamedTuple):
         """Check its demands against what the receipts of a content show."""
         demands = []
         if self.record.values.get("test_pass_required"):
-            reason = "all tests pass" if shown.tests_pass else "tests are not proven to pass"
+            if shown.tests_pass:
+                reason = "all tests pass"
+            else:
+                reason = "tests are not proven to pass"
             demands.append(Demand("tests", shown.tests_pass, reason))
         if self.record.values.get("lint_required"):
             demands.append(self._lint(shown))
@@ -209,7 +215,10 @@ def render_role(role: Record) -> str:
     """Return Markdown: the responsibility, then what must be done, must not be done, and is asked
     about first.
     """
-    context = f" ({role.text('context')})" if role.text("context") else ""
+    if role.text("context"):
+        context = f" ({role.text('context')})"
+    else:
+        context = ""
     lines = [f"# {role.text('role')}{context}", ""]
     if role.text("primary_responsibility"):
         lines += [f"**Primary responsibility:** {role.text('primary_responsibility')}", ""]

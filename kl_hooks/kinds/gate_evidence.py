@@ -75,7 +75,10 @@ class _MeasuredCoverage(NamedTuple):
         return round(self.hundredths / 100, self.precision)
 
     def __str__(self) -> str:
-        sources = f" of {one_line(name_list(self.sources, 3))}" if self.sources else ""
+        if self.sources:
+            sources = f" of {one_line(name_list(self.sources, 3))}"
+        else:
+            sources = ""
         return f"{self.rounded:g} %{sources} in run {self.run[:8]}"
 
     @classmethod
@@ -166,7 +169,10 @@ def _is_linter(command: str) -> bool:
 def doubtful_option(command: str) -> str:
     """An option of a linter with which it may end with 0 whatever it finds; empty: it has none."""
     program, arguments = _program(command)
-    harmless = _HARMLESS_OPTIONS if program in _ENVIRONMENTS else _HARMLESS_OPTIONS - {"-e"}
+    if program in _ENVIRONMENTS:
+        harmless = _HARMLESS_OPTIONS
+    else:
+        harmless = _HARMLESS_OPTIONS - {"-e"}
     options = (word for word in arguments if word.startswith("-"))
     return next((option for option in options if option not in harmless), "")
 
@@ -186,7 +192,10 @@ def _report_limit(command: str) -> float | None:
     for position, argument in enumerate(arguments):
         option, has_value, value = argument.partition("=")
         if option == _FAIL_UNDER:
-            text = value if has_value else "".join(arguments[position + 1 : position + 2])
+            if has_value:
+                text = value
+            else:
+                text = "".join(arguments[position + 1 : position + 2])
             try:
                 return float(text)
             except ValueError:

@@ -578,7 +578,10 @@ def is_applicable(ws: Workspace, key: str, answer: str) -> bool:
     theirs.
     """
     effect = _EFFECTS.get(key)
-    records = _live_records(ws, effect.kind) if effect else []
+    if effect:
+        records = _live_records(ws, effect.kind)
+    else:
+        records = []
     return effect is None or not records or bool(effect.changes(answer, records))
 
 
@@ -594,7 +597,10 @@ def apply_answers_to(ws: Workspace, made: Iterable[Record]) -> list[Record]:
     }
     changed: dict[str, Record] = {}
     for question in QUESTIONS:
-        effect = _effect_of(question) if question.key in answers else None
+        if question.key in answers:
+            effect = _effect_of(question)
+        else:
+            effect = None
         if effect is not None:
             # read again for each answer: the one before may have changed the same records
             changes = effect.changes(answers[question.key], _live_records(ws, effect.kind))
@@ -689,7 +695,10 @@ def _review_changes(answer: str, gates: Sequence[Record]) -> _Changes:
             wanted = Gate(gate_record).demands("arch_review")
         else:
             wanted = gate_record.number("complexity_to", 10) >= size
-        score = least if least is not None else gate_record.number("arch_review_threshold")
+        if least is not None:
+            score = least
+        else:
+            score = gate_record.number("arch_review_threshold")
         changes[gate_record.id] = {"arch_review_required": wanted}
         if wanted and score:
             changes[gate_record.id]["arch_review_threshold"] = score

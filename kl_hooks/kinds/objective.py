@@ -81,7 +81,10 @@ class Progress:
         remain.
         """
         done, total = len(self.completed), len(self.completed) + len(self.remaining)
-        state = f"{self.percent} % ({done} of {counted(total, 'task')})" if total else "no tasks"
+        if total:
+            state = f"{self.percent} % ({done} of {counted(total, 'task')})"
+        else:
+            state = "no tasks"
         lines = [f"{record.id} {record.title}: {state}"]
         lines += [f"- {task}{self._reporter(task)}" for task in self.remaining[:_MAX_TASKS]]
         if len(self.remaining) > _MAX_TASKS:
@@ -248,7 +251,10 @@ def continuation(turns: Sequence[Record]) -> str:
     if not turns:
         return ""
     last = turns[-1]
-    task = f", {last.text('task_id')}" if last.text("task_id") else ""
+    if last.text("task_id"):
+        task = f", {last.text('task_id')}"
+    else:
+        task = ""
     lines = [f"## Earlier turns of {last.text('feature_id')}{task}"]
     for turn in turns:
         lines += ["", *_turn_lines(turn, feedback=turn is not last)]

@@ -281,7 +281,10 @@ def _candidates(
             )
             yield candidate._replace(beyond=beyond)
             continue
-        verb = "governs" if record.many("governs") else "is about"
+        if record.many("governs"):
+            verb = "governs"
+        else:
+            verb = "is about"
         reason = f"it {verb} {split_id(node)[1] or node}, and the task names {match.named}"
         yield candidate._replace(is_lasting=True, reasons=(*candidate.reasons, reason))
         if db is not None:
@@ -349,7 +352,10 @@ def _objectives(ws: Workspace) -> Iterator[Candidate]:
             is_lasting=True, reasons=("an active objective",)
         )
         if number == 0:
-            others = f"(+{len(active) - 1} more active) " if len(active) > 1 else ""
+            if len(active) > 1:
+                others = f"(+{len(active) - 1} more active) "
+            else:
+                others = ""
             if omitted > 0:
                 count = (
                     f"\n{len(active)} objectives are active; the newest {_MAX_OBJECTIVES} are shown"

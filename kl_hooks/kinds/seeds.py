@@ -263,7 +263,10 @@ def document_type(path: str, text: str = "") -> str:
 
 def _front_and_body(path: str, text: str) -> tuple[Mapping[str, Any], list[str]]:
     lines = split_lines(text)
-    front = read_front_matter(path, lines)[0] if lines and lines[0].rstrip() == "---" else None
+    if lines and lines[0].rstrip() == "---":
+        front = read_front_matter(path, lines)[0]
+    else:
+        front = None
     if not front:
         return ({}, lines)
     return (front.raw, lines[front.end + 1 :])
@@ -294,7 +297,10 @@ def seeds_of_file(root: Path, name: str, file: Path, sort: str) -> tuple[list[Se
     seeds = _seeds_of_document(
         _project_id_of(root), name, data.decode("utf-8-sig", "replace"), sort
     )
-    missing = ": no id such as FEAT-AUTH-12." if sort == "feature-spec" else "."
+    if sort == "feature-spec":
+        missing = ": no id such as FEAT-AUTH-12."
+    else:
+        missing = "."
     return seeds, "" if seeds else f"{name}: holds nothing of a {sort}{missing}"
 
 
@@ -689,7 +695,10 @@ def _table(settings: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     """The table at this path; empty where there is none."""
     for name in names:
         table = settings.get(name)
-        settings = table if isinstance(table, Mapping) else {}
+        if isinstance(table, Mapping):
+            settings = table
+        else:
+            settings = {}
     return settings
 
 

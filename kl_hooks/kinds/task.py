@@ -314,7 +314,10 @@ def plan_waves(
             _shortest_cycle(waits, min(group, key=order.__getitem__), group) for group in cyclic
         ]
         return Plan((), unmet, tuple(sorted(cycles, key=lambda cycle: order[cycle[0]])), (), active)
-    blocked = set() if outside else {name for name, _ in unmet}
+    if outside:
+        blocked = set()
+    else:
+        blocked = {name for name, _ in unmet}
     level: dict[str, int] = {}
     for (name,) in groups:  # each after all that it waits for
         if name in blocked or not blocked.isdisjoint(waits[name]):
@@ -496,7 +499,10 @@ def _named(node: MapNode) -> tuple[Node, ...]:
     """`{writer: {requires: …}}` as a list of maps with a name."""
     items: list[Node] = []
     for key, value in node.entries:
-        entries = value.entries if isinstance(value, MapNode) else ()
+        if isinstance(value, MapNode):
+            entries = value.entries
+        else:
+            entries = ()
         items.append(
             MapNode(((TextNode("name", key.line, key.column), key), *entries), key.line, key.column)
         )
@@ -510,7 +516,10 @@ def _work(reader: NodeReader, node: Node) -> Work | None:
     # reversed: of `Name` and `name`, which are one key here, the first counts
     node_of_key = {snake_case(key.value): value for key, value in reversed(node.entries)}
     name = next((node_of_key[key] for key in _NAMES if key in node_of_key), None)
-    text = reader.text(name, "its name") if name is not None else ""
+    if name is not None:
+        text = reader.text(name, "its name")
+    else:
+        text = ""
     if name is None:
         reader.report(node, 'an entry without "name".')
     requires, produces = (_tokens(reader, node_of_key, keys) for keys in (_REQUIRES, _PRODUCES))

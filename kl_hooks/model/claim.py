@@ -104,7 +104,10 @@ def tier(observations: Iterable[Observation], rule: str = "independent") -> Tier
     """
     distinct = list(observations)
     hard = [o for o in distinct if o.hard and o.kind in HARD_CLASSES]
-    agree = are_independent if rule == "independent" else _two_classes
+    if rule == "independent":
+        agree = are_independent
+    else:
+        agree = _two_classes
     if any(agree(a, b) for i, a in enumerate(hard) for b in hard[i + 1 :]):
         return Tier.VERIFIED
     if hard or any(o.kind in ("ADR", "RepositoryMemory", "EvidenceGraph") for o in distinct):

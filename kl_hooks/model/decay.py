@@ -55,7 +55,10 @@ def memory_importance(value: int, moment: int, now: int, opened: int | None = No
     # 1e-6: a product that is a whole number may be a little less than it as a float
     left = int(remaining(value, days, _MEMORY_LOSS, LEAST_IMPORTANCE) + 1e-6)
     # 0 <=: a clock that was set back would give it for longer than a day
-    bonus = _OPENED_BONUS if opened is not None and 0 <= now - opened < DAY else 0
+    if opened is not None and 0 <= now - opened < DAY:
+        bonus = _OPENED_BONUS
+    else:
+        bonus = 0
     return min(_MILLION, left + bonus)
 
 
@@ -63,7 +66,10 @@ def checked_importance(importance: int, verified: int, disproven: int) -> int:
     """Return an importance after checks: `verified` and `disproven` people, since the last check to
     the contrary.
     """
-    start = _DISPROVEN_IMPORTANCE if disproven else importance
+    if disproven:
+        start = _DISPROVEN_IMPORTANCE
+    else:
+        start = importance
     return min(_MILLION, start + verified * _VERIFIED_GAIN)
 
 
@@ -81,7 +87,10 @@ def relevance(importance: float, confidence: float, accessed: int, now: int) -> 
     """Return importance × confidence, less with each day since the last access (0: never accessed,
     no decay).
     """
-    left = _fading(age_in_days(now, accessed)) if accessed else 1.0
+    if accessed:
+        left = _fading(age_in_days(now, accessed))
+    else:
+        left = 1.0
     return importance * confidence * left
 
 
@@ -109,7 +118,10 @@ def staleness(importance: float, created: int, accessed: int, now: int) -> Stale
     0.85 is the most.
     """
     # 0.8 for what was never read: the model's constant, between 48 and 60 days of idleness
-    idle = min(age_in_days(now, accessed) / 60, 1.0) if accessed else 0.8
+    if accessed:
+        idle = min(age_in_days(now, accessed) / 60, 1.0)
+    else:
+        idle = 0.8
     age = 1 - half_life(age_in_days(now, created), 30)
     return Staleness(0.4 * age, 0.3 * idle, 0.3 * (1 - importance))
 
@@ -119,7 +131,10 @@ def quality(structure: float, uses: int, rating: float | None, days: float) -> f
     and age.
     """
     used = min(math.log10(uses + 1) / 3, 1.0)
-    rated = 0.0 if rating is None else (min(max(rating, 1.0), 5.0) - 1) / 4
+    if rating is None:
+        rated = 0.0
+    else:
+        rated = (min(max(rating, 1.0), 5.0) - 1) / 4
     recent = max(_fading(max(days, 0.0)), 0.2)
     return 0.30 * structure + 0.25 * used + 0.25 * rated + 0.20 * recent
 

@@ -36,7 +36,10 @@ class Problem(NamedTuple):
         path = self.path.replace(
             "\n", "\\n"
         )  # a name with a line end must not begin a line of its own
-        place = f"{path}:{self.line}:{self.column}" if self.line else path
+        if self.line:
+            place = f"{path}:{self.line}:{self.column}"
+        else:
+            place = path
         return f"{place}: {self.message}" + (f" {self.hint}" if self.hint else "")
 
 

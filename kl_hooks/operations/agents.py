@@ -186,7 +186,9 @@ def _action(change: Change) -> Action:
         return Action.UNCHANGED
     if change.before is None:
         return Action.CREATED
-    return Action.REMOVED if change.after is None else Action.UPDATED
+    if change.after is None:
+        return Action.REMOVED
+    return Action.UPDATED
 
 
 def _diff(change: Change) -> tuple[str, ...]:

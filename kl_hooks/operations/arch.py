@@ -160,7 +160,10 @@ def _explain(ws: Workspace, request: ExplainRequest, _access: Access) -> Explana
     if tree is None:
         return Explanation(None, notes)
     facts = tree.explanation(request.subject, [*request.paths, request.subject])
-    path = FilePath(facts["path"]) if facts["kind"] == "file" else None
+    if facts["kind"] == "file":
+        path = FilePath(facts["path"])
+    else:
+        path = None
     crossings: dict[str, tuple[Crossing, ...]] = {
         name: tuple(map(Crossing.of, facts.pop(name))) for name in _CROSSINGS if name in facts
     }

@@ -187,7 +187,9 @@ def _folder(ws: Workspace, request: CheckRequest) -> str:
     if not request.folder:
         return ""
     folder = path_from_top(request.folder, require_repository(ws).top).rstrip("/")
-    return f"{folder}/" if folder else ""
+    if folder:
+        return f"{folder}/"
+    return ""
 
 
 def _manifest(ws: Workspace, request: CheckRequest) -> str:
@@ -196,7 +198,9 @@ def _manifest(ws: Workspace, request: CheckRequest) -> str:
         return ""
     top = require_repository(ws).top
     place = Path(request.manifest).absolute()
-    return place.relative_to(top).as_posix() if place.is_relative_to(top) else str(place)
+    if place.is_relative_to(top):
+        return place.relative_to(top).as_posix()
+    return str(place)
 
 
 def _sources(ws: Workspace, request: CheckRequest, span: ChangedRange | None) -> dict[str, str]:
@@ -225,7 +229,10 @@ def _without_rules(source: str, problem: UsageProblem, request: CheckRequest) ->
     if not isinstance(problem, Problems) and problem.place not in (MANIFEST, BASELINE):
         return None
     single = (Problem(problem.place, 0, 0, problem.reason, problem.hint),)
-    problems = problem.problems if isinstance(problem, Problems) else single
+    if isinstance(problem, Problems):
+        problems = problem.problems
+    else:
+        problems = single
     verdict = Verdict(Manifest(MANIFEST, ()), (), problems, (), 0, source, invalid=True)
     content = CheckedContent(source, verdict)
     return LayerCheck((content,), 0.0, True, False, request.lists, request.is_quiet)
@@ -233,7 +240,9 @@ def _without_rules(source: str, problem: UsageProblem, request: CheckRequest) ->
 
 def exit_code(check: LayerCheck, _request: CheckRequest) -> int:
     """Return 1 where something blocks."""
-    return CLEAN if check.is_clean else FINDINGS
+    if check.is_clean:
+        return CLEAN
+    return FINDINGS
 
 
 def _to_dict(check: LayerCheck) -> dict[str, Any]:

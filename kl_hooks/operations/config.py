@@ -68,10 +68,16 @@ def _config(ws: Workspace, request: ConfigRequest, _access: Access) -> Config:
 
 
 def _settings(ws: Workspace, *, has_root: bool) -> Iterator[Setting]:
-    origin = "command line (--root)" if has_root else "current folder"
+    if has_root:
+        origin = "command line (--root)"
+    else:
+        origin = "current folder"
     yield Setting("root", str(ws.root), origin)
     git = ws.git_settings.kl if ws.git_settings else {}
-    state = "environment (KL_STATE)" if ws.environ.get("KL_STATE") else "git config kl.state"
+    if ws.environ.get("KL_STATE"):
+        state = "environment (KL_STATE)"
+    else:
+        state = "git config kl.state"
     yield Setting(
         "state", str(ws.state.directory), state if ws.state.origin == "override" else _DEFAULT
     )
@@ -112,7 +118,10 @@ class _Sources:
         if checkout in self._refused:
             checkout = ""
         git_key = key.replace("_", "-")
-        user = f"git config kl.{git_key}" if git_key in self._git else self._user.get(key, "")
+        if git_key in self._git:
+            user = f"git config kl.{git_key}"
+        else:
+            user = self._user.get(key, "")
         if name in ("verify_exclude", "source_weights"):
             return checkout or _DEFAULT
         # what a repository asks for here is refused (config/settings.py), so it is never the source

@@ -151,7 +151,10 @@ def _package_to_dict(package: Package) -> dict[str, Any]:
     """The text, its ID, and what else is within the budget."""
     document = package.document
     budget = document["budget"]
-    unit = CHARACTERS_OF_A_TOKEN if budget["unit"] == "tokens" else 1
+    if budget["unit"] == "tokens":
+        unit = CHARACTERS_OF_A_TOKEN
+    else:
+        unit = 1
     answer: dict[str, Any] = {"text": package.text, "package_id": document["package_id"]}
     for name in _PARTS:
         longer = {**answer, name: document[name]}
@@ -317,7 +320,10 @@ def _critical(ws: Workspace, request: CriticalRequest, access: Access) -> Critic
     from kl_hooks.context.critical import critical
     from kl_hooks.records.query import RecordFilter, list_records
 
-    features = list_records(ws, RecordFilter(("feature",))) if request.feature else []
+    if request.feature:
+        features = list_records(ws, RecordFilter(("feature",)))
+    else:
+        features = []
     shown = {record.id.upper() for record in features if access.shows(record)}
     if request.feature and request.feature.upper() not in shown:
         hint = "See: kl feature list"
@@ -338,7 +344,10 @@ def _critical_to_dict(context: CriticalContext) -> dict[str, Any]:
 
 def _candidate_to_dict(candidate: Candidate) -> dict[str, Any]:
     texts = ("id", "kind", "title", "text", "summary", "path", "authority")
-    tier = candidate.tier.word if candidate.tier is not None else None
+    if candidate.tier is not None:
+        tier = candidate.tier.word
+    else:
+        tier = None
     return {name: getattr(candidate, name) for name in texts} | {"tier": tier}
 
 
@@ -442,7 +451,10 @@ def _repositories(ws: Workspace, folders: tuple[str, ...]) -> list[tuple[str, Re
     repositories = []
     for folder in folders:
         path = Path(folder).resolve()
-        repo = find_repository(path) if path.is_dir() else None
+        if path.is_dir():
+            repo = find_repository(path)
+        else:
+            repo = None
         if repo is None:
             raise UsageProblem(f"{path.name!r} is in no git repository.", place="--repo")
         repositories.append((path.name, repo))

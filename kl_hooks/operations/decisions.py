@@ -80,7 +80,10 @@ def _record(ws: Workspace, request: AnswerRequest, _access: Access) -> AssessedD
     from kl_hooks.records.permissions import agent_author
     from kl_hooks.records.write import create_record
 
-    threshold = ws.settings.significance if request.threshold is None else request.threshold
+    if request.threshold is None:
+        threshold = ws.settings.significance
+    else:
+        threshold = request.threshold
     assessed = assess_answer(
         request.question,
         request.answer,
@@ -176,7 +179,10 @@ def _discover(ws: Workspace, request: DiscoverRequest, access: Access) -> Discov
         return access.shows_all or access.shows_node(f"file:{path}", "page", path)
 
     proposals, proposed_before = discover_decisions(ws, request.threshold, is_shown)
-    records = record_proposals(ws, proposals) if request.is_written else []
+    if request.is_written:
+        records = record_proposals(ws, proposals)
+    else:
+        records = []
     moment = now(ws)
     decisions = []
     for number, proposal in enumerate(proposals):

@@ -89,8 +89,14 @@ def obstacles(root: Path) -> list[Finding]:
     except Problems as found:
         return [_problem_of_file("settings", problem) for problem in found.problems]
     except KlError as problem:
-        reason = f"{problem.place}: {problem.reason}" if problem.place else problem.reason
-        what = "repository" if isinstance(problem, GitFailed) else "settings"
+        if problem.place:
+            reason = f"{problem.place}: {problem.reason}"
+        else:
+            reason = problem.reason
+        if isinstance(problem, GitFailed):
+            what = "repository"
+        else:
+            what = "settings"
         return [Finding(what, "wrong", reason, problem.hint)]
     return findings
 
@@ -131,7 +137,10 @@ def _examine(ws: Workspace, _request: DoctorRequest, _access: Access) -> Diagnos
 
 def _problem_finding(what: str, problem: KlError | OSError) -> Finding:
     if isinstance(problem, KlError) and problem.hint:
-        place = f"{problem.place}: " if problem.place else ""
+        if problem.place:
+            place = f"{problem.place}: "
+        else:
+            place = ""
         return Finding(what, "wrong", f"{place}{problem.reason}", problem.hint)
     return Finding(what, "wrong", str(problem), "")
 
@@ -255,7 +264,10 @@ def _hook_facts(ws: Workspace) -> _Facts:
 
     if ws.repo is None:
         return
-    path = ws.git_settings.hooks_path if ws.git_settings else None
+    if ws.git_settings:
+        path = ws.git_settings.hooks_path
+    else:
+        path = None
     older = {one.name for one in outdated_hooks(ws.repo)}
     for hook in hook_states(ws.repo):
         if hook.state == "inert":
@@ -359,7 +371,10 @@ def _interpreter(script: Path) -> str | None:
     except OSError:
         return None
     # `#!/usr/bin/env python3` names the interpreter in the second word
-    words = first.removeprefix("#!").split() if first.startswith("#!") else []
+    if first.startswith("#!"):
+        words = first.removeprefix("#!").split()
+    else:
+        words = []
     if words and words[0].endswith("/env"):
         words = words[1:]
     if words and "python" in words[0]:
@@ -596,7 +611,10 @@ def _can_be_written(ws: Workspace) -> tuple[str, str, str]:
         return "wrong", problem.reason, _WAIT
     except OSError as problem:
         cause = cause_of(problem, folder)
-        why = "by you" if problem.errno == EACCES else f"({cause.words})"
+        if problem.errno == EACCES:
+            why = "by you"
+        else:
+            why = f"({cause.words})"
         return (
             "wrong",
             f"{database} can't be written {why}; captures go to another spool.",

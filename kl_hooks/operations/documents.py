@@ -118,10 +118,16 @@ def _documents(
         if (names and record.text("collection") not in names) or not access.shows(record):
             continue
         text = texts.get(record.id)
-        reason = needs_refresh(ws, record, text, access) if text is not None else ""
+        if text is not None:
+            reason = needs_refresh(ws, record, text, access)
+        else:
+            reason = ""
         # the number in the record is of when it was processed: its collection may be cut in another
         # way since
-        chunks = indexed[record.id].chunks if record.id in indexed else 0
+        if record.id in indexed:
+            chunks = indexed[record.id].chunks
+        else:
+            chunks = 0
         documents.append(_added(record, chunks, reason))
     return documents
 

@@ -321,8 +321,14 @@ def _signer(key: str, trusted: Mapping[str, TrustedKey], ended: str, now: str) -
     from kl_hooks.sharing.attestation import fingerprint
 
     trusted_key = trusted.get(fingerprint(key))
-    why_not = trusted_key.why_not(ended, now) if trusted_key else "not trusted here"
-    origin = trusted_key.origin if trusted_key and not why_not else None
+    if trusted_key:
+        why_not = trusted_key.why_not(ended, now)
+    else:
+        why_not = "not trusted here"
+    if trusted_key and not why_not:
+        origin = trusted_key.origin
+    else:
+        origin = None
     return Signer(
         fingerprint(key), trusted_key.name if trusted_key else None, origin, why_not or None
     )
@@ -480,8 +486,14 @@ def _export(ws: Workspace, request: ExportRequest, access: Access) -> Export:
         raise UsageProblem("a Statement has no executed symbols.", place="--executed")
     notes: list[str] = []
     with evidence_store(ws, notes) as db:
-        entries = recent(db, 1_000_000, everything=True) if db else []
-        executed = list(executed_lines(db)) if db and request.executed else []
+        if db:
+            entries = recent(db, 1_000_000, everything=True)
+        else:
+            entries = []
+        if db and request.executed:
+            executed = list(executed_lines(db))
+        else:
+            executed = []
     unfolded = [entry for entry in reversed(entries) if not entry.folded]
     # of a receipt of which a part is hidden nothing could be checked
     whole = [entry.receipt for entry in unfolded if visible_result(access, entry) == entry]

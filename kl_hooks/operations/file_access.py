@@ -22,7 +22,10 @@ def require_shown_inputs(
     for field in fields:
         if field.is_input:
             value = getattr(request, field.name)
-            names = (value,) if isinstance(value, str) else value
+            if isinstance(value, str):
+                names = (value,)
+            else:
+                names = value
             require_shown_files(
                 ws, access, [Path(name) for name in names if name not in ("", STDIN)]
             )

@@ -121,7 +121,9 @@ def _row(hook: GitHook, word: str) -> dict[str, str]:
 
 def exit_code(hooks: GitHooks, _request: Any) -> int:
     """Return 1 where something asked for was not done."""
-    return FINDINGS if hooks.has_failed else CLEAN
+    if hooks.has_failed:
+        return FINDINGS
+    return CLEAN
 
 
 INSTALL: Final = Operation(

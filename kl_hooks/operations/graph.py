@@ -486,9 +486,15 @@ def _show(ws: Workspace, request: NodeRequest, access: Access) -> ShownNode:
         page = page._replace(written=LiveRecords(ws).links(page.written))
         symbol = page.symbol
         tests = _tests_that_executed(ws, graph.db, symbol, notes)
-        mentions = mentioning(ws, graph.db, symbol.id, access) if not request.rev else []
+        if not request.rev:
+            mentions = mentioning(ws, graph.db, symbol.id, access)
+        else:
+            mentions = []
         imports = _runtime_imports(ws, graph.db, symbol, notes)
-        mark = _mark(ws, symbol.id) if not request.rev else ""
+        if not request.rev:
+            mark = _mark(ws, symbol.id)
+        else:
+            mark = ""
     layer = _layer(ws, symbol.path)
     return ShownNode(page, layer, tests, imports, tuple(mentions), mark, tuple(notes))
 
@@ -594,7 +600,10 @@ def _symbols(ws: Workspace, request: FileRequest, access: Access) -> FileSymbols
     with opened_graph(ws, request.rev, access, records=False) as graph:
         path, definitions, problem = file_symbols(graph, request.file)
     shown = tuple(Definition(depth, symbol) for depth, symbol in definitions)
-    mark = _mark(ws, request.file) if not request.rev else ""
+    if not request.rev:
+        mark = _mark(ws, request.file)
+    else:
+        mark = ""
     return FileSymbols(NodeId(f"file:{path}"), shown, problem, mark)
 
 
@@ -657,7 +666,10 @@ _UNCALLED: Final = ("references", "inherits", "implements")
 
 
 def _uses(ws: Workspace, found: References, request: UsesRequest) -> Uses:
-    links = found.answer.unresolved if request.unresolved else found.links
+    if request.unresolved:
+        links = found.answer.unresolved
+    else:
+        links = found.links
     mark = _mark(ws, found.symbol.id)
     listing = Listing(tuple(links), request.limit)
     return Uses(
@@ -702,7 +714,10 @@ def _uses_to_dict(uses: Uses, name: str) -> dict[str, Any]:
     }
     if uses.is_unresolved:
         return plain
-    elsewhere = [site_to_dict(site) for site in uses.elsewhere] if uses.is_complete else []
+    if uses.is_complete:
+        elsewhere = [site_to_dict(site) for site in uses.elsewhere]
+    else:
+        elsewhere = []
     return plain | {
         "possible": [site_to_dict(site) for site in uses.shown_possible],
         "possible_total": len(uses.possible),
@@ -819,7 +834,10 @@ def _dependents(ws: Workspace, request: DependentsRequest, access: Access) -> De
         # lists for people omit those in tests, and the policy may omit some: the first are not
         # enough
         found = dependents(graph, request.name, request.depth, _ALL)
-    unresolved = Listing(found.answer.unresolved, request.limit) if request.unresolved else None
+    if request.unresolved:
+        unresolved = Listing(found.answer.unresolved, request.limit)
+    else:
+        unresolved = None
     return DependentList(
         found.symbol,
         request.depth,
@@ -875,7 +893,10 @@ def _path(ws: Workspace, request: PathRequest, access: Access) -> ShownPath:
     from kl_hooks.documents.neighborhood import mentioned
 
     with opened_graph(ws, request.rev, access) as graph:
-        mentions = mentioned(ws, graph.db, access) if not request.rev else None
+        if not request.rev:
+            mentions = mentioned(ws, graph.db, access)
+        else:
+            mentions = None
         path = dependency_path(graph, request.start, request.end, mentions)
     return ShownPath(path, _mark(ws, path.start.id), _mark(ws, path.end.id))
 

@@ -145,7 +145,10 @@ def _import(ws: Workspace, request: ImportRequest, _access: Access) -> ImportedR
     plan = plan_import(ws, kind, parsed, partial(sign_record, ws))
     values, ids = [record.raw for record in plan.new], [record.id for record in plan.new]
     bodies = [record.body for record in plan.new]
-    made = create_records(ws, kind, values, asked=ids, bodies=bodies, by=plan.by) if values else []
+    if values:
+        made = create_records(ws, kind, values, asked=ids, bodies=bodies, by=plan.by)
+    else:
+        made = []
     moment = now(ws)
     return ImportedRecords(tuple(Written(record, moment) for record in made), plan.existing)
 

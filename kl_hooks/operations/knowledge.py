@@ -101,7 +101,10 @@ def _list(ws: Workspace, request: ListRequest, access: Access) -> KnowledgeList:
     from kl_hooks.records.liveness import with_stale_status
 
     require_kinds(ws, request.kinds)
-    selection = Selection(ws.kinds, request.topic) if request.topic else None
+    if request.topic:
+        selection = Selection(ws.kinds, request.topic)
+    else:
+        selection = None
     is_whole = selection is not None or not access.shows_all
     wanted = RecordFilter(
         request.kinds or (selection.kinds if selection else ()),
@@ -215,7 +218,10 @@ def _search(ws: Workspace, request: SearchRequest, access: Access) -> Matches:
 
     words = request.query.split()
     require_kinds(ws, [kind for kind in request.kinds if kind != PAGE_KIND])
-    selection = Selection(ws.kinds, request.topic) if request.topic else None
+    if request.topic:
+        selection = Selection(ws.kinds, request.topic)
+    else:
+        selection = None
     wanted = RecordFilter(
         request.kinds or (selection.kinds if selection else ()),
         archived=True,

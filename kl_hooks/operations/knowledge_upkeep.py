@@ -620,7 +620,10 @@ def _kind_counts(
 
     field = topic_field(ws.kinds[records[0].kind])
     shown = [record for record in records if record.id in shown_ids]
-    topics = [record.text(field.name) or "none" for record in shown] if field else []
+    if field:
+        topics = [record.text(field.name) or "none" for record in shown]
+    else:
+        topics = []
     return KindCounts(
         len(records),
         sum(bool(record.path) for record in records),

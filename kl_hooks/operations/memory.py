@@ -174,7 +174,10 @@ def _add(ws: Workspace, request: AddRequest, access: Access) -> Changed:
     from kl_hooks.kinds.memory.add import add_memory
     from kl_hooks.upkeep.named_ids import absence_note_of
 
-    authority = "agent" if request.by_agent or access.is_agent else ""
+    if request.by_agent or access.is_agent:
+        authority = "agent"
+    else:
+        authority = ""
     described = _given(request, (*_DESCRIBED, "source"))
     record, done = add_memory(
         ws,
@@ -184,7 +187,10 @@ def _add(ws: Workspace, request: AddRequest, access: Access) -> Changed:
         tags=request.tags,
         further_values=with_symbol_ids(ws, MEMORY, described, access),
     )
-    remarks = ["this session added it before; nothing was changed."] if done == "known" else []
+    if done == "known":
+        remarks = ["this session added it before; nothing was changed."]
+    else:
+        remarks = []
     return _changed(ws, record, access, done, *remarks, absence_note_of(ws, record))
 
 
@@ -247,7 +253,10 @@ def _decide(
     record = apply_decision(ws, record, Decision(record.id, do, "", reason), reviewer)
     if is_checked:
         record = reviewer.record_check(ws, record, "verified")
-    done = "approved, confirmed today" if is_confirmed else record.status
+    if is_confirmed:
+        done = "approved, confirmed today"
+    else:
+        done = record.status
     return _changed(ws, record, access, f"{done}, verified" if is_checked else done)
 
 
@@ -255,7 +264,10 @@ def _demote(ws: Workspace, request: ReasonRequest, access: Access) -> Changed:
     from kl_hooks.records.write import apply_verb
 
     record = _memory(ws, request.id)
-    values = {"reason": request.reason} if request.reason else {}
+    if request.reason:
+        values = {"reason": request.reason}
+    else:
+        values = {}
     return _changed(ws, apply_verb(ws, record.id, "demote", values), access)
 
 
@@ -636,7 +648,10 @@ def _import(ws: Workspace, request: ImportRequest, _access: Access) -> NewMemori
         raise Problems(problems)
     memories = [memory for foreign, _ in read for memory in foreign]
     mined = import_memories(ws, memories, Path(request.files[0]).name)
-    step = "review them with: kl memory review" if mined.new else ""
+    if mined.new:
+        step = "review them with: kl memory review"
+    else:
+        step = ""
     return NewMemories.of(mined, step, page_trouble(ws))
 
 
@@ -700,7 +715,10 @@ def _export(ws: Workspace, request: ExportRequest, access: Access) -> Export:
     every = list_records(ws, wanted)
     # of one of which only a part may be shown, nothing is read back as it was
     shown = access.shown(every)
-    quarantined = quarantines(ws, shown) if access.is_agent else {}
+    if access.is_agent:
+        quarantined = quarantines(ws, shown)
+    else:
+        quarantined = {}
     records = [record for record in shown if record.id not in quarantined]
     hidden = counted(len(every) - len(shown), "record")
     unread = counted(len(quarantined), "quarantined memory")
@@ -767,7 +785,10 @@ def _configure(ws: Workspace, request: ConfigureRequest, _access: Access) -> Con
             hint = "Set memory_top_k and memory_auto_extract in your own kl/config.yaml."
             raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
         git_in(ws.repo, "config", "--local", f"kl.{key}", str(value))
-    is_automatic = ws.settings.memory_auto_extract if auto_extract is None else auto_extract
+    if auto_extract is None:
+        is_automatic = ws.settings.memory_auto_extract
+    else:
+        is_automatic = auto_extract
     return Configuration(top_k or ws.settings.memory_top_k, is_automatic, bool(chosen))
 
 

@@ -46,11 +46,17 @@ def _review(ws: Workspace, request: ReviewRequest, access: Access) -> ReviewList
     from kl_hooks.kinds.memory.review import review_items, review_queue
     from kl_hooks.records.liveness import withhold_quarantined
 
-    trouble = mine_receipts(ws).trouble if ws.settings.memory_auto_extract else ""
+    if ws.settings.memory_auto_extract:
+        trouble = mine_receipts(ws).trouble
+    else:
+        trouble = ""
     # under a policy all: those that are hidden are not counted
     limit = request.limit if access.shows_all else NO_LIMIT
     records, total = review_queue(ws, limit, everything=request.everything)
-    shown = withhold_quarantined(ws, records) if access.is_agent else records
+    if access.is_agent:
+        shown = withhold_quarantined(ws, records)
+    else:
+        shown = records
     items = Listing(tuple(review_items(ws, shown)), request.limit)
     return ReviewList(items, total - len(records), notes_of(trouble, page_trouble(ws)))
 
@@ -120,8 +126,14 @@ class Reviewed(NamedTuple):
 def _apply_decisions(ws: Workspace, request: DecideRequest, _access: Access) -> Reviewed:
     from kl_hooks.kinds.memory.review import Reviewer, review_items
 
-    decisions = _read_decisions(request) if request.file else request.decisions
-    records = Reviewer.current(ws, "kl memory review").apply(ws, decisions) if decisions else []
+    if request.file:
+        decisions = _read_decisions(request)
+    else:
+        decisions = request.decisions
+    if decisions:
+        records = Reviewer.current(ws, "kl memory review").apply(ws, decisions)
+    else:
+        records = []
     items = tuple(review_items(ws, records))
     return Reviewed(items, len(records), notes_of(page_trouble(ws)))
 
@@ -135,7 +147,10 @@ def _read_decisions(request: DecideRequest) -> tuple[Decision, ...]:
     is_stdin = request.file == STDIN
     name = "stdin" if is_stdin else request.file
     try:
-        text = request.stdin if is_stdin else Path(request.file).read_text("utf-8")
+        if is_stdin:
+            text = request.stdin
+        else:
+            text = Path(request.file).read_text("utf-8")
         decisions, problems = Decision.read_all(json.loads(text), name)
     except OSError as problem:
         raise UsageProblem(f"can't be read: {problem.strerror}.", place=name) from problem

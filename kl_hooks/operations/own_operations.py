@@ -72,7 +72,10 @@ def _supersede(kind: Kind, ws: Workspace, request: SupersedeRequest, access: Acc
     first, second = supersede(ws, old.id, new.id, by=author)
     sync(ws)
     waits = kind.is_pending(second.status) and not first.proposal
-    chain = [second, first] if waits else supersession_chain(ws, first)
+    if waits:
+        chain = [second, first]
+    else:
+        chain = supersession_chain(ws, first)
     return Succession(written(ws, first, access), written(ws, second, access), tuple(chain), waits)
 
 
@@ -245,7 +248,10 @@ def _detect(ws: Workspace, request: TextRequest, _access: Access) -> FeatureList
 
     ids = feature_ids(request.text)
     files = specification_files(ws.root) if ids else {}
-    records = list_records(ws, RecordFilter(("feature",))) if ids else []
+    if ids:
+        records = list_records(ws, RecordFilter(("feature",)))
+    else:
+        records = []
     by_id = {record.id.upper(): record for record in records}
     features = []
     for name in ids:

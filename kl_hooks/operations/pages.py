@@ -74,7 +74,10 @@ def _links(ws: Workspace, request: PageRequest, access: Access) -> PageLinks:
 
     documents = document_pages(ws, access)
     page = get_page(ws, request.page, lambda: documents)
-    text = document_text(ws, page) if page in documents else None
+    if page in documents:
+        text = document_text(ws, page)
+    else:
+        text = None
     links = outgoing_links(ws, page, text, documents)
     return PageLinks(page, tuple(links), sync_notes(ws))
 

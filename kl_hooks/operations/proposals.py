@@ -72,7 +72,10 @@ def _propose(ws: Workspace, request: ProposeRequest, access: Access) -> Written:
 
 
 def _proposal_to_dict(proposal: Written) -> dict[str, Any]:
-    why_not = {"note": proposal.notes[0]} if proposal.notes else {}
+    if proposal.notes:
+        why_not = {"note": proposal.notes[0]}
+    else:
+        why_not = {}
     return written_to_dict(PROPOSAL, proposal) | why_not
 
 

@@ -71,7 +71,10 @@ def _texts(arguments: Mapping[str, Any], access: Access) -> dict[str, str]:
     """Return what was asked as texts that may be shown."""
     texts = {}
     for name, value in arguments.items():
-        plain = ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+        if isinstance(value, tuple | list):
+            plain = ", ".join(map(str, value))
+        else:
+            plain = str(value)
         shown = access.text(redact(plain[:_LONGEST_READ]))
         texts[name] = one_line(shown, _LONGEST_VALUE)
     return texts

@@ -318,7 +318,10 @@ def create(kind: Kind) -> Operation:
     has_more = any(field.required and field.name != "title" for field in kind.all_fields)
     titles = [field.example for field in kind.all_fields if field.name == "title"]
     title = next(filter(None, titles), "In one line")
-    waits = " An agent's waits for a person." if kind.proposal else ""
+    if kind.proposal:
+        waits = " An agent's waits for a person."
+    else:
+        waits = ""
     purpose = f"{kind.purpose[:1].lower()}{kind.purpose[1:]}"
     return Operation(
         f"{kind.name} new",

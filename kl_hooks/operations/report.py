@@ -108,7 +108,10 @@ def _report(ws: Workspace, request: ReportRequest, access: Access) -> Report:
         raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
     require_setup(ws)
     texts = _texts(ws, request, access)
-    change = content_of(ws, changed=request.changed) if request.changed else None
+    if request.changed:
+        change = content_of(ws, changed=request.changed)
+    else:
+        change = None
     answer: VerifyAnswer = VERIFY.run(ws, VerifyRequest(), access)
     layers = read_layer_map(ws)
     notes = list(answer.unread)
@@ -188,7 +191,9 @@ class _Parts:
     def _code(self, places: tuple[dict[str, int], int], tests: ReportTests) -> CodeRows:
         def name_now(part: OtherRun, test: str) -> str:
             name = self._runs.names.current(test)
-            return name if name in tests.place else ""
+            if name in tests.place:
+                return name
+            return ""
 
         states = SymbolStates(self._runs.parts, self._runs.flaky)
         failing = (
@@ -212,7 +217,10 @@ class _Parts:
         assert self._ws.repo is not None
         place = worktree_state(self._ws.repo)
         remote = remote_name(self._ws.repo)
-        subject = subject_of(self._ws.repo, place.head) if place.head else ""
+        if place.head:
+            subject = subject_of(self._ws.repo, place.head)
+        else:
+            subject = ""
         return {
             "name": self._texts.sentence(remote.rpartition("/")[2] or self._ws.root.name),
             "branch": self._texts.sentence(place.branch) if place.branch else None,
@@ -225,8 +233,14 @@ class _Parts:
         """The files and symbols of a change, among those that are on disk."""
         repo = self._ws.repo
         assert repo is not None
-        tree = tree_of_revision(repo, change.before) if change.before else None
-        states = changed_states(repo, Base(tree, {}), change.other) if tree else {}
+        if change.before:
+            tree = tree_of_revision(repo, change.before)
+        else:
+            tree = None
+        if tree:
+            states = changed_states(repo, Base(tree, {}), change.other)
+        else:
+            states = {}
         changes = difference(self._ws, repo, states, change.other).changes.values()
         symbols = (
             Place(file.path, local)
@@ -289,7 +303,10 @@ class _Parts:
         return reasons
 
     def _shown_violations(self, *, forbidden: bool) -> int:
-        violations = self._layers.violations if forbidden else self._layers.accepted
+        if forbidden:
+            violations = self._layers.violations
+        else:
+            violations = self._layers.accepted
         return sum(self._texts.shows_file(violation.path) for violation in violations)
 
     def _stale_claims(self) -> Sequence[Claim]:
@@ -361,7 +378,10 @@ def _knowledge(
     review.
     """
     kinds = _KINDS if texts.is_published else (*_KINDS, MEMORY.name)
-    listed = list_records(ws, RecordFilter(kinds)) if ws.initialized else []
+    if ws.initialized:
+        listed = list_records(ws, RecordFilter(kinds))
+    else:
+        listed = []
     records = with_stale_status(ws, list(_readable(ws, texts, listed)))
     shown, number_omitted = records[:_MOST_RECORDS], max(0, len(records) - _MOST_RECORDS)
     targets = _links(texts, graph, shown, set(shown_symbols))

@@ -233,7 +233,10 @@ def _add_symbols(
             omitted["symbols"] += 1
             continue
         tests = executing.get(place)
-        shown = [test_place[name] for name in tests.names if name in test_place] if tests else []
+        if tests:
+            shown = [test_place[name] for name in tests.names if name in test_place]
+        else:
+            shown = []
         rows.symbol_place[place] = len(rows.symbols)
         rows.symbol_ids.append(f"{symbol.kind}:{file.module}{symbol.name}")
         rows.symbols.append(

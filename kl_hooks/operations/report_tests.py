@@ -223,7 +223,9 @@ def _states(runs: Runs, missing: Iterable[Missing]) -> dict[str, int]:
 
 def _state(result: Result, own_runs: set[str]) -> int:
     if result.state == VALID:
-        return HERE if result.run in own_runs else TRANSFERRED
+        if result.run in own_runs:
+            return HERE
+        return TRANSFERRED
     if result.state == STALE:
         return STALE_HERE
     return UNASSESSED
@@ -239,7 +241,10 @@ def _strip(attempts: Sequence[Evidence | None], is_other: Sequence[bool]) -> str
     """A letter for each run. `is_other`: of each, whether it had another environment."""
     letters = []
     for result, other in zip(attempts, is_other, strict=True):
-        letter = _CODES.get(result.outcome, _NOT_RUN) if result else _NOT_RUN
+        if result:
+            letter = _CODES.get(result.outcome, _NOT_RUN)
+        else:
+            letter = _NOT_RUN
         letters.append(letter.upper() if other else letter)
     return "".join(letters)
 

@@ -132,7 +132,10 @@ def _search(ws: Workspace, request: SearchRequest, access: Access) -> Matches:
     limits: dict[str, Any] = {"kinds": request.kinds, "may": access, "options": request.options}
     if request.rounds:
         answer = search_in_rounds(*asked, rounds=request.rounds, **limits)
-    results = answer.found if answer else search(*asked, **limits)
+    if answer:
+        results = answer.found
+    else:
+        results = search(*asked, **limits)
     record_search(ws, results, 1000 * (time.perf_counter() - began))
     return Matches(results, answer, request.explain, sync_notes(ws))
 

@@ -100,7 +100,10 @@ def seeding_to_dict(seeding: Seeding) -> dict[str, Any]:
 
 
 def _step_to_dict(step: SeedStep) -> dict[str, str]:
-    record = step.records[0].record if step.records else None
+    if step.records:
+        record = step.records[0].record
+    else:
+        record = None
     return {
         "what": step.what,
         "kind": step.kind,

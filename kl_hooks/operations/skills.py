@@ -492,7 +492,10 @@ def _check(ws: Workspace, request: CheckRequest, access: Access) -> Check:
             f"the skills can't be read: {state.trouble}", place=str(ws.root), hint="See: kl doctor"
         )
     folders = tuple(f"{folder}/" for folder in SKILL.folders)
-    changes = conflicts.apply_repairs(ws, report.open) if request.apply else []
+    if request.apply:
+        changes = conflicts.apply_repairs(ws, report.open)
+    else:
+        changes = []
     left = conflicts.check(ws) if request.apply else report
     hidden = _hidden_names(ws, access)
     shown = (conflict for conflict in report.open if not hidden.intersection(conflict.skills))

@@ -116,15 +116,24 @@ def _status(ws: Workspace, _request: StatusRequest, access: Access) -> Status:
     with all_evidence(ws, notes, place.head) as evidence:
         db = evidence.db
         content = _content(ws, evidence, place)
-        drift = next(iter(recent(db, 1, "arch")), None) if db else None
-        unchecked = commits_without_check(ws, db) if db and drift and has_manifest else []
+        if db:
+            drift = next(iter(recent(db, 1, "arch")), None)
+        else:
+            drift = None
+        if db and drift and has_manifest:
+            unchecked = commits_without_check(ws, db)
+        else:
+            unchecked = []
         stale = stale_claims(ws, db) if db else []
         counts = _counts(db) if db else {}
         newest = evidence.recent(_NEWEST)
     _update_memories(ws)
     memories = _memory_counts(ws)
     counted_records = list if access.shows_all else access.without_denied
-    records = records_by_status(ws, counted_records) if ws.initialized else {}
+    if ws.initialized:
+        records = records_by_status(ws, counted_records)
+    else:
+        records = {}
     if not access.shows_all:
         of_memories = records.get(MEMORY.name, {})
         memories = {

@@ -100,7 +100,10 @@ def _use(ws: Workspace, request: UseRequest, _access: Access) -> UsedStore:
 
 
 def _used_to_dict(used: UsedStore) -> dict[str, Any]:
-    place = used.place if used.repository is not None else "local"
+    if used.repository is not None:
+        place = used.place
+    else:
+        place = "local"
     return {"place": place, "repository": used.repository, "tables": used.tables}
 
 
@@ -376,7 +379,10 @@ def _address(ws: Workspace, url: str, repository: str) -> Address:
     from kl_hooks.store.postgres import Address
     from kl_hooks.store.state import clone_id
 
-    configured = ws.git_settings.kl.get("storerepository", "") if ws.git_settings else ""
+    if ws.git_settings:
+        configured = ws.git_settings.kl.get("storerepository", "")
+    else:
+        configured = ""
     name = repository or configured or (remote_name(ws.repo) if ws.repo else "")
     if not name:
         hint = "Name it, with the same name in every clone: --repository NAME"

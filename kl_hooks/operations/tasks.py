@@ -246,7 +246,10 @@ def _fulfil(ws: Workspace, request: FulfilRequest, access: Access) -> Fulfilled:
             raise UsageProblem(f"{error}.", place="kl task fulfil") from None
     # its outcome has the title of the task, and nothing that hides it
     access.require_shown(get_record(ws, request.id, "task"))
-    authority = "agent" if request.author or agent(ws.environ) else ""
+    if request.author or agent(ws.environ):
+        authority = "agent"
+    else:
+        authority = ""
     works = Works.load(ws, None)
     completed = complete_task(
         ws, request.id, works, force=request.force, author=author, authority=authority

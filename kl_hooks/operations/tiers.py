@@ -68,7 +68,10 @@ def change_notes(key: str, stored_key: str, value: Any, stored: Any) -> tuple[st
 
 def entry_to_dict(entry: Entry, *, has_value: bool = True) -> dict[str, Any]:
     """Return an entry as JSON."""
-    value = entry.value.text("pattern") if isinstance(entry.value, Record) else entry.value
+    if isinstance(entry.value, Record):
+        value = entry.value.text("pattern")
+    else:
+        value = entry.value
     return {
         "key": entry.key,
         **({"value": value} if has_value else {}),
@@ -161,9 +164,15 @@ def _remember(ws: Workspace, request: RememberRequest, _access: Access) -> Store
             append=request.append,
             to=actor_name(request.receiver) if request.receiver else "",
         )
-        stored = entry.value[-1] if request.append else entry.value
+        if request.append:
+            stored = entry.value[-1]
+        else:
+            stored = entry.value
     else:
-        entry_type = request.type if request.type != TYPES[0] else ""
+        if request.type != TYPES[0]:
+            entry_type = request.type
+        else:
+            entry_type = ""
         options = EntryOptions(
             importance=request.importance, tags=request.tags or None, type=entry_type or None
         )
@@ -229,7 +238,10 @@ class Recalled(NamedTuple):
 
 def _recall(ws: Workspace, request: RecallRequest, _access: Access) -> Recalled:
     memory = Memory(ws, caller_of(ws, request.author, request.session))
-    sender = actor_name(request.sender) if request.sender else ""
+    if request.sender:
+        sender = actor_name(request.sender)
+    else:
+        sender = ""
     entry = memory.read(request.key, request.tier, sender)
     if entry is None:
         return Recalled(request.key, None, "", ws.initialized, _notes(memory))

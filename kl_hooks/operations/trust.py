@@ -84,7 +84,10 @@ def _add(ws: Workspace, request: AddRequest, _access: Access) -> Change:
         return Change(name, "added", f"{text} (git config kl.trustRef).")
     # the key last: killed before it, nothing is trusted; killed after it, nothing of what limits it
     # is missing
-    limits = {"validBefore": f"{request.expires}T23:59:59Z"} if request.expires else {}
+    if request.expires:
+        limits = {"validBefore": f"{request.expires}T23:59:59Z"}
+    else:
+        limits = {}
     for word, value in {**limits, "role": role, "key": key}.items():
         configure(ws, f"kl.trust.{name}.{word}", value)
     return Change(name, "added", f"{name} ({role}) is trusted here: {fingerprint(key)}")
@@ -100,7 +103,10 @@ def _read_key(name: str) -> str:
     try:
         return public_key(text)
     except ValueError as problem:
-        hint = f"Give the public key: {file}.pub" if "PRIVATE KEY" in text else ""
+        if "PRIVATE KEY" in text:
+            hint = f"Give the public key: {file}.pub"
+        else:
+            hint = ""
         raise UsageProblem(f"{problem}.", place=name, hint=hint) from None
 
 
@@ -112,7 +118,10 @@ def _checked_line(ws: Workspace, request: AddRequest, key: str) -> str:
     if expires and expires < iso(ws.clock.now())[:10]:
         reason = "that is in the past: the key would never count."
         raise UsageProblem(reason, place=f"--expires {expires}")
-    before = f',valid-before="{expires.replace("-", "")}235959Z"' if expires else ""
+    if expires:
+        before = f',valid-before="{expires.replace("-", "")}235959Z"'
+    else:
+        before = ""
     line = f'{request.role}:{name} namespaces="{NAMESPACE}"{before} {key}'
     signer = read_signer("kl trust add", 1, line)
     if not isinstance(signer, TrustedKey):

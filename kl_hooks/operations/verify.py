@@ -384,7 +384,10 @@ def _verify(ws: Workspace, request: VerifyRequest, _access: Access) -> VerifyAns
     # exit 3 stays: a store that can't be read is no verdict that could be advice
     mode = _policy(ws, request.trust_ref).mode
     is_advice = code == FINDINGS and mode != "block" and (request.advise or mode == "advise")
-    proposals = _proposals(ws, judgment) if request.propose_known_failures else None
+    if request.propose_known_failures:
+        proposals = _proposals(ws, judgment)
+    else:
+        proposals = None
     is_done = proposals is not None or is_advice
     return VerifyAnswer(
         tree=judgment.tree,
@@ -439,7 +442,10 @@ def _exit_code(judgment: _Judgment, check: GateCheck | None, *, is_strict: bool)
 def _unchecked_note(check: GateCheck, *, is_strict: bool) -> Iterator[str]:
     if unchecked := check.unchecked:
         number = counted(len(unchecked), "demand")
-        hint = "" if is_strict else " With --strict that is exit 1."
+        if is_strict:
+            hint = ""
+        else:
+            hint = " With --strict that is exit 1."
         names = name_list(unchecked, len(unchecked))
         yield f"{check.gate.id}: {number} not checked: {names}.{hint}"
 
@@ -481,7 +487,10 @@ def _judged(ws: Workspace, asked: VerifyRequest, notes: list[str]) -> _Judgment:
     from kl_hooks.proof.nearest import nearest
 
     assert ws.repo is not None
-    trusted = resolve_commit(ws.repo, asked.trust_ref) if asked.trust_ref else ""
+    if asked.trust_ref:
+        trusted = resolve_commit(ws.repo, asked.trust_ref)
+    else:
+        trusted = ""
     if asked.rev:
         pushed_from = _known_commit(ws.repo, ws.environ.get("PRE_COMMIT_FROM_REF", ""))
     else:
@@ -510,12 +519,18 @@ def _judged(ws: Workspace, asked: VerifyRequest, notes: list[str]) -> _Judgment:
             origin=asked.signed_by,
             transfer=asked.require != RAN,
         )
-        at = content.other if committed and not asked.staged else None
+        if committed and not asked.staged:
+            at = content.other
+        else:
+            at = None
         if proof.tier is Tier.GUESSED and not asked.staged:
             near = nearest(ws, evidence, trees, at)
         else:
             near = None
-        demanded = tuple(_demands(ws, asked, content, evidence)) if not proof.gaps else ()
+        if not proof.gaps:
+            demanded = tuple(_demands(ws, asked, content, evidence))
+        else:
+            demanded = ()
         unknown = proof.tier is Tier.GUESSED and bool(proof.not_compared)
     fetch = completing_fetch(ws.repo) if unknown else ""
     return _Judgment(

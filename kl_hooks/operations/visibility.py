@@ -180,7 +180,10 @@ class _Decision:
         return link._replace(target=self.text(link.target))
 
     def found(self, found: Found) -> Any:
-        kind = found.kind if found.kind in ("page", "violation") else "symbol"
+        if found.kind in ("page", "violation"):
+            kind = found.kind
+        else:
+            kind = "symbol"
         effect, rule = self._decided(found.id, found.path, kind)
         if effect == "redact":
             place = _place(found.path, found.id)
@@ -209,7 +212,10 @@ class _Decision:
         effect, rule = self._decided(link.node)
         if effect == "deny":
             return _DENIED
-        title = redacted_title(rule) if effect == "redact" else link.title
+        if effect == "redact":
+            title = redacted_title(rule)
+        else:
+            title = link.title
         # what is written may be the title of what it leads to
         several = tuple(self.path(FilePath(path)) for path in link.several)
         return link._replace(target=self.text(link.target), title=title, several=several)
@@ -270,7 +276,10 @@ class _Decision:
             kind = state.symbol.partition(":")[0]
             symbol = f"{kind}:{WITHHELD}"
             return SymbolState(symbol, WITHHELD, 0, state.state, WITHHELD)
-        reason = self.text(state.reason) if effect == "allow" else ""
+        if effect == "allow":
+            reason = self.text(state.reason)
+        else:
+            reason = ""
         return state._replace(reason=reason, tests=self.value(tuple(map(TestName, state.tests))))
 
     def verdict(self, verdict: Verdict) -> Verdict:
@@ -295,7 +304,10 @@ class _Decision:
             names: dict[str, Any] = {"path": WITHHELD, "importer": WITHHELD, "imported": imported}
             return violation._replace(**names, line=0, statement=WITHHELD, suggested_fix="", via=())
         if effect == "redact" or imported != violation.imported:
-            statement = "" if effect == "redact" else WITHHELD
+            if effect == "redact":
+                statement = ""
+            else:
+                statement = WITHHELD
             return violation._replace(
                 imported=imported, statement=statement, suggested_fix="", via=()
             )

@@ -24,7 +24,10 @@ def accept(ws: Workspace, reason: str) -> list[Rollback]:
     require_setup(ws)
     with ledger_writer(ws, accept=True) as db:
         lost = rollbacks(db, read_marks(ws))
-        author = f"agent:{name}" if (name := agent(ws.environ)) else producer(ws.environ)
+        if name := agent(ws.environ):
+            author = f"agent:{name}"
+        else:
+            author = producer(ws.environ)
         body = {
             "reason": redact(reason),
             "by": redact(author),

@@ -279,7 +279,10 @@ def _with_outcomes(
         outcome = _outcomes(other).get(disagreement.test)
         is_other = other.receipt.run != disagreement.run
         if is_other and (outcome in _DECIDED or outcome == "flaky"):
-            word = "passed" if outcome == "flaky" else outcome
+            if outcome == "flaky":
+                word = "passed"
+            else:
+                word = outcome
             again.append(f"{word} in run {other.receipt.run}")
     return disagreement._replace(again=tuple(again))
 

@@ -73,7 +73,10 @@ def record_claim(
             hint="Each case of a parametrized test is one: cite those that matter.",
         )
     subject = about or (_node(refs[0]) if refs else "")
-    until = parse_expiry(expires, ws.clock.now()) if expires is not None else None
+    if expires is not None:
+        until = parse_expiry(expires, ws.clock.now())
+    else:
+        until = None
     disk = DiskFiles(ws)
     anchors, tests = disk.anchors(subject, text), disk.cited_tests(refs)
     claim = add_claim(ws, text, subject, until, refs, author, anchors, tests)
@@ -124,7 +127,10 @@ def confirm_claim(
     cites = _citations_now(ws, disk, claim)
     anchors, tests = disk.anchors(claim.about, claim.text), disk.cited_tests(cites)
     with ws.store.reading() as db:
-        own = {one.id for one in asserted_claims(db, ws.clock.now())} if db else set()
+        if db:
+            own = {one.id for one in asserted_claims(db, ws.clock.now())}
+        else:
+            own = set()
     until = micros(claim.expires) if claim.expires else None
     # one of another clone is here this word alone
     here = claim.id in own
@@ -192,7 +198,10 @@ def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple
     """
     # without a limit: expired claims are dropped here, and the number returned is of all that match
     keys = find_assertions(ws, words)
-    claim_by_id = {claim.id: claim for claim in all_claims(ws)} if keys else {}
+    if keys:
+        claim_by_id = {claim.id: claim for claim in all_claims(ws)}
+    else:
+        claim_by_id = {}
     live = [
         claim_by_id[key]
         for key in keys
@@ -216,7 +225,10 @@ def parse_expiry(text: str, now: int) -> int:
     """
     span = _SPAN.fullmatch(text)
     try:
-        when = now + int(span[1]) * _SECONDS[span[2]] * 1_000_000 if span else micros(text)
+        if span:
+            when = now + int(span[1]) * _SECONDS[span[2]] * 1_000_000
+        else:
+            when = micros(text)
     except (ValueError, OverflowError):
         raise UsageProblem(
             "give 30d, 12h or a date such as 2027-01-31.", place=f"--expires {text}"
@@ -228,7 +240,10 @@ def parse_expiry(text: str, now: int) -> int:
 
 def _candidate(claim: Claim) -> Candidate:
     by_agent = claim.is_of_agent
-    cited = f", confirmed by {claim.confirmed.author}" if claim.confirmed else ""
+    if claim.confirmed:
+        cited = f", confirmed by {claim.confirmed.author}"
+    else:
+        cited = ""
     if claim.confirmed:
         cited += f" on {claim.confirmed.at[:10]}"
     if claim.cites:
@@ -276,7 +291,10 @@ def citations(ws: Workspace, ids: Sequence[str]) -> dict[str, tuple[Observation,
     observed |= _cited_results(ws, [ref for ref in ids if ref.startswith("test:")])
     for ref in ids:
         if ref not in observed and is_hex(ref):
-            why = "" if _commit(ws, ref) else "not in this repository"
+            if _commit(ws, ref):
+                why = ""
+            else:
+                why = "not in this repository"
             # it shows that something was committed, and nothing of what is claimed
             note = why or "cited, not observed"
             observed[ref] = Observation("GitHistory", "git", "git", ref, False, note), why
@@ -292,17 +310,26 @@ def _cited_results(ws: Workspace, refs: Sequence[str]) -> dict[str, tuple[Observ
     observed: dict[str, tuple[Observation, str]] = {}
     with ws.store.reading() as db:
         names = TestNames(ws, db)
-        flaky = FlakyPasses(ws, db, names.pairs) if db else None
+        if db:
+            flaky = FlakyPasses(ws, db, names.pairs)
+        else:
+            flaky = None
         for ref in refs:
             nodeid = names.current(ref.removeprefix("test:"))
             wanted = {nodeid, *names.earlier(nodeid), ref.removeprefix("test:")}
-            entry = next(iter(_results(db, wanted)), None) if db else None
+            if db:
+                entry = next(iter(_results(db, wanted)), None)
+            else:
+                entry = None
             if entry is None or flaky is None:
                 observed[ref] = _unobserved(ref), "a test of no recorded run"
                 continue
             row = entry.receipt.evidence[0]
             observation_of_test = observation(entry.receipt, row, entry.origin)
-            chance = flaky.why(row.subject, entry.receipt) if row.outcome == "passed" else ""
+            if row.outcome == "passed":
+                chance = flaky.why(row.subject, entry.receipt)
+            else:
+                chance = ""
             if chance:
                 observation_of_test = observation_of_test._replace(
                     hard=False, asserted=False, why_not=chance

@@ -226,7 +226,10 @@ class Comparison:
 
     def _read_test_names(self, path: str, side: int) -> frozenset[str]:
         file = self.executed.tests.files.get(path)
-        content = self.difference.text(path, side) if file is not None else None
+        if file is not None:
+            content = self.difference.text(path, side)
+        else:
+            content = None
         if file is None or content is None:
             return frozenset()
         config = self.difference.pytest_config(path)
@@ -264,7 +267,10 @@ class Comparison:
             yield from words
 
     def _ask(self, words: set[str]) -> dict[str, frozenset[str]]:
-        answer = self.difference.mentions(words) if words else {}
+        if words:
+            answer = self.difference.mentions(words)
+        else:
+            answer = {}
         return {word: answer.get(word, frozenset()) for word in words}
 
     @staticmethod
@@ -361,7 +367,10 @@ class Comparison:
         naming it: by a list of all, or a name made at run time.
         """
         asked = self.touch(WORDS["computed"], lambda _, uses: uses.asks_by_computed_names)
-        passed = self._passed(self._star_importers(path)) if asked else Touch()
+        if asked:
+            passed = self._passed(self._star_importers(path))
+        else:
+            passed = Touch()
         return [*self.module_listed(path), *([(asked, passed)] if passed else [])]
 
     def _passed(self, modules: set[str]) -> Touch:
@@ -558,7 +567,10 @@ class Comparison:
     @cached_property
     def _value_reads(self) -> dict[int, frozenset[Read]]:
         """Index of a symbol → what the values were computed from that it gets."""
-        values = self.executed.reads.values if self.executed.reads else {}
+        if self.executed.reads:
+            values = self.executed.reads.values
+        else:
+            values = {}
         symbols = self.executed.symbols if values else ()
         return {
             index: values[symbol.symbol]
@@ -580,10 +592,16 @@ class Comparison:
         path, tests = test_path(nodeid), self.executed.tests
         recorded = path in tests.files and nodeid in tests.files[path].masks
         own = frozenset(tests.indexes(nodeid) if recorded else ())
-        behind = self.executed.behind(own) if recorded else NOTHING_BEHIND
+        if recorded:
+            behind = self.executed.behind(own)
+        else:
+            behind = NOTHING_BEHIND
         starts = {self.symbols.paths[index] for index in own} | {path, *conftests_above(path)}
         all_reads = self.executed.reads
-        reads = all_reads.tests.get(nodeid, frozenset()) if all_reads else frozenset[Read]()
+        if all_reads:
+            reads = all_reads.tests.get(nodeid, frozenset())
+        else:
+            reads = frozenset[Read]()
         return TestFacts(nodeid, path, recorded, own, behind, frozenset(starts), reads)
 
 

@@ -125,7 +125,10 @@ def _missing(
     for entry in runs:
         reported.add(entry.receipt, selection_limits(entry.receipt.selection))
     transferred = [other_runs[entry.id] for entry in runs if entry.id in other_runs]
-    stale = unsettled(transferred, runs, reported.ids, reported.whole) if transferred else {}
+    if transferred:
+        stale = unsettled(transferred, runs, reported.ids, reported.whole)
+    else:
+        stale = {}
     must_run = tuple(Missing(name, verdict.reason) for name, verdict in sorted(stale.items()))
     reported.unchanged += [other.whole for other in transferred]
     assessment = expected.assess(reported.close())
@@ -210,7 +213,10 @@ def _removed_words(
     for (path, run), functions in sorted(lost.items()):
         removed = [test for test in functions if facts.current_name(test) == test]
         if removed:
-            tests = "test that passed was" if len(removed) == 1 else "tests that passed were"
+            if len(removed) == 1:
+                tests = "test that passed was"
+            else:
+                tests = "tests that passed were"
             yield f"{path}: {len(removed)} {tests} removed since run {run[:8]}"
 
 
@@ -252,5 +258,8 @@ def _missing_words(missing: Sequence[Missing]) -> Iterator[str]:
         yield f"{test.name}: {test.reason}"
     if len(missing) > NAMED:
         number = len(missing) - NAMED
-        have = "test or file has" if number == 1 else "tests or files have"
+        if number == 1:
+            have = "test or file has"
+        else:
+            have = "tests or files have"
         yield f"{number} more {have} no valid result here"

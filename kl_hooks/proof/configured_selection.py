@@ -127,7 +127,10 @@ class ConfiguredSelection(NamedTuple):
 
     def words(self) -> str:
         """`-m 'not slow'`; empty where no option omits tests of a file."""
-        options = [f"-m {self.markers!r}"] if self.markers else []
+        if self.markers:
+            options = [f"-m {self.markers!r}"]
+        else:
+            options = []
         if self.keyword:
             options += [f"-k {self.keyword!r}"]
         options += [f"--deselect {name}" for name in self.deselect]

@@ -41,7 +41,10 @@ def expected_of_content(
     notes: list[str] = []
     policy_before = policy
     try:
-        policy_before = _policy_before(older, before, cache) if older else policy
+        if older:
+            policy_before = _policy_before(older, before, cache)
+        else:
+            policy_before = policy
     except Problems as problem:
         # settings that somebody asked to trust, and that can't be read, must not be replaced by the
         # content's own
@@ -102,7 +105,10 @@ def _exclude_notes(
         changes += [f"removed {', '.join(removed)}"]
     if not changes:
         return []
-    counts = f"; that of {trust_ref} counts" if trust_ref else ""
+    if trust_ref:
+        counts = f"; that of {trust_ref} counts"
+    else:
+        counts = ""
     return [
         f"verify.exclude in {SETTINGS_FILE} changed since {_label(label)}:"
         f" {'; '.join(changes)}{counts}"

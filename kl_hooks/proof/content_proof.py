@@ -141,7 +141,10 @@ class Proof:
         """
         if not self.transfers:
             return ""
-        known_text = f"; {self._known}" if self.known_failures else ""
+        if self.known_failures:
+            known_text = f"; {self._known}"
+        else:
+            known_text = ""
         return f"{self._transferred_tests_text()}{known_text}"
 
     def _transferred_tests_text(self) -> str:
@@ -152,9 +155,15 @@ class Proof:
                 " ran here"
             )
         is_all = self.transferred_tests == self.compared_tests
-        valid = "all" if is_all else f"{self.transferred_tests} of"
+        if is_all:
+            valid = "all"
+        else:
+            valid = f"{self.transferred_tests} of"
         others = len(self.transfers) - 1
-        other_runs = f" and {counted(others, 'more run')}" if others else ""
+        if others:
+            other_runs = f" and {counted(others, 'more run')}"
+        else:
+            other_runs = ""
         return (
             f"from run {first.run[:8]}{other_runs}: {valid} {self.compared_tests} tests executed"
             f" nothing that changed; {self.ran} ran here"
@@ -201,8 +210,14 @@ def _proof_of_passing(
     transferred = _transferred_runs(proving, facts.other_runs)
     transferred_tests, compared_tests = _test_numbers(transferred)
     observations = [*_observations(complete.alone, facts.parents), *complete.joint_observations]
-    known_failures = facts.expected().known_failures if facts.expected and failures.accepted else ()
-    newest = counting[0].run.receipt.selection if counting else {}
+    if facts.expected and failures.accepted:
+        known_failures = facts.expected().known_failures
+    else:
+        known_failures = ()
+    if counting:
+        newest = counting[0].run.receipt.selection
+    else:
+        newest = {}
     limits, undoing = addopts_limits(newest)
     return Proof(
         known_failures=tuple(
@@ -250,12 +265,21 @@ def _run_reasons(runs: Sequence[JudgedRun], parts: Sequence[Entry]) -> Iterator[
         if run.other is not None:
             # a run of another content is no part by choice: what of it is not valid is named as
             # missing
-            text = judged.against.text if judged.against and judged.has_failed else ""
+            if judged.against and judged.has_failed:
+                text = judged.against.text
+            else:
+                text = ""
         elif judged.against:
             text = judged.against.text
         else:
-            words = selection_words(run.receipt) if judged.entry.id not in part_ids else ""
-            text = f"only a selection ran ({words})" if words else ""
+            if judged.entry.id not in part_ids:
+                words = selection_words(run.receipt)
+            else:
+                words = ""
+            if words:
+                text = f"only a selection ran ({words})"
+            else:
+                text = ""
         if text:
             yield f"{run.label}: {text}"
 
@@ -264,7 +288,10 @@ def _removable(
     proving: Sequence[Entry], facts: ContentFacts, failures: FailedTests
 ) -> Iterator[str]:
     """Known failures that pass: the entry can be removed."""
-    known_failures = facts.expected().known_failures if facts.expected and proving else ()
+    if facts.expected and proving:
+        known_failures = facts.expected().known_failures
+    else:
+        known_failures = ()
     passed = {
         split_id(result.subject)[1]
         for entry in proving
@@ -281,7 +308,10 @@ def _removable(
 def _command(missing: Sequence[Missing], other_runs: Mapping[str, OtherRun], undoing: str) -> str:
     """What runs the missing tests; the project's `addopts` deselect none of them."""
     is_any_valid = any(other.valid for other in other_runs.values())
-    shortest = "pytest --kl-impacted" if is_any_valid else "pytest"
+    if is_any_valid:
+        shortest = "pytest --kl-impacted"
+    else:
+        shortest = "pytest"
     command = pytest_command((test.name for test in missing), shortest)
     if not undoing:
         return command

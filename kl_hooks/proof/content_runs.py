@@ -115,7 +115,10 @@ def by_configuration(entry: Entry, expected: Expected) -> Entry:
 
 def first_of(names: object, number: object) -> str:
     """`a.py, b.py, c.py and 2 more` of recorded names, which may be of any type."""
-    listed = [str(name) for name in names[:NAMED]] if isinstance(names, list | tuple) else []
+    if isinstance(names, list | tuple):
+        listed = [str(name) for name in names[:NAMED]]
+    else:
+        listed = []
     return name_list(listed, NAMED, number if isinstance(number, int) else 0)
 
 

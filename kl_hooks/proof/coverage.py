@@ -117,7 +117,10 @@ def import_coverage(ws: Workspace, path: Path, tree: str | None) -> ImportedCove
         path.stat().st_mtime,
     )
     rows = list(_read_lines(path))
-    entries = files_at(ws.repo, tree, (".py",)) if tree else worktree_files(ws.repo, (".py",))
+    if tree:
+        entries = files_at(ws.repo, tree, (".py",))
+    else:
+        entries = worktree_files(ws.repo, (".py",))
     files = _Measured(ws.repo, entries, tree, measured)
     # the same lines mean other symbols in another content
     named = sorted([one.path, one.blob] for one in entries)
@@ -189,7 +192,10 @@ def _read_lines(path: Path) -> Iterator[_Lines]:
             raise UsageProblem("it is no data file of coverage.py.", place=str(path), hint=hint)
         version = db.row("SELECT version FROM coverage_schema")
         if version != (_FORMAT,):
-            stored_format = version[0] if version else "none"
+            if version:
+                stored_format = version[0]
+            else:
+                stored_format = "none"
             raise UsageProblem(
                 f"its format {stored_format} is not {_FORMAT}, of coverage.py 5.0 and later.",
                 place=str(path),

@@ -382,7 +382,10 @@ class _Bases:
     def _scope(self, path: str) -> tuple[_Scope, dict[str, str]] | None:
         if path not in self._scopes:
             content = self._source.text(path)
-            tree = _parsed(content) if content is not None else ""
+            if content is not None:
+                tree = _parsed(content)
+            else:
+                tree = ""
             if isinstance(tree, str):
                 self._scopes[path] = None
             else:

@@ -84,7 +84,10 @@ def changed_states(repo: Repository, base: Base, other: str | None) -> dict[str,
     """
     states = changed_files(repo, base.tree, other) or {}
     unchanged = [path for path in base.states if path not in states]
-    same = states_at(repo, base.tree, unchanged) if unchanged else {}
+    if unchanged:
+        same = states_at(repo, base.tree, unchanged)
+    else:
+        same = {}
     for path, before in base.states.items():
         states[path] = (before, states[path][1] if path in states else same.get(path, ""))
     return {path: pair for path, pair in states.items() if pair[0] != pair[1]}
@@ -267,7 +270,10 @@ def symbols_of_files(
         if path.endswith(".py") and pair[side].startswith("100")
     }
     entries = [FileEntry(path, state[7:], state[:6]) for path, state in sorted(states.items())]
-    source = "worktree" if side and other is None else "objects"
+    if side and other is None:
+        source = "worktree"
+    else:
+        source = "objects"
     return symbols_of_content(
         ws, entries, lambda entries_to_read: read_files(repo, entries_to_read, source)
     )
@@ -343,7 +349,10 @@ def _reader_of(path: str, reader: _Reader) -> str:
     if name.endswith(".txt") and PytestConfig(python_files=("test*.txt",)).collects(path):
         return f"{path} changed, which pytest collects as doctests"
     folder = ".kl" if path.startswith(".kl/") else ""
-    ending = name[name.rindex(".") :] if "." in name[1:] else ""
+    if "." in name[1:]:
+        ending = name[name.rindex(".") :]
+    else:
+        ending = ""
     parent = path.rpartition("/")[0].rpartition("/")[2]
     for word in filter(None, (folder or name, ending, parent and f"{parent}/")):
         for file in sorted(reader.files_with(word)):
@@ -360,7 +369,10 @@ def edits_since_green(ws: Workspace, db: Database | None, place: WorktreeState) 
     From what the receipt names of its content: no file is read, and git is asked only where HEAD is
     another commit.
     """
-    found_header = newest_header(db, _is_green) if db else None
+    if db:
+        found_header = newest_header(db, _is_green)
+    else:
+        found_header = None
     if found_header is None or ws.repo is None or not place.head:
         return ""
     header = found_header[1]

@@ -108,7 +108,10 @@ class Trace:
             for executed, packed in zip(phases, (setup, call, teardown), strict=True):
                 if packed:
                     executed |= codes(packed)
-            reached = sorted(_reached(used, fixtures)) if used else []
+            if used:
+                reached = sorted(_reached(used, fixtures))
+            else:
+                reached = []
             phases[0].update(*(set_ups[number] for number in reached))
             self.reads.add_test(nodeid, test, reached)
             why = why or next(
@@ -206,7 +209,10 @@ def record_executed(
         executed = trace.executed(ws, run, names, uses=uses, started=started)
     # the sort before the first `:` is ours; with it, no ID would look harmless at first sight
     symbols = (symbol.partition(":")[2] for symbol in executed.places)
-    read = {path for path, _ in executed.reads.everything()} if executed.reads else set()
+    if executed.reads:
+        read = {path for path, _ in executed.reads.everything()}
+    else:
+        read = set()
     texts = (
         symbols,
         executed.places.values(),
@@ -516,7 +522,10 @@ class _Resolver:
             new = list(dict.fromkeys(path for path in todo if path not in imports_of))
             readable = set(self._all(new, symbols=False))
             for path in new:
-                targets = self._imported(path) if path in readable else set()
+                if path in readable:
+                    targets = self._imported(path)
+                else:
+                    targets = set()
                 seen_at_run_time = at_run_time.get(path, set()) & self._keys.keys()
                 if path in readable and seen_at_run_time - targets:
                     hidden[path] = tuple(sorted(seen_at_run_time - targets))
@@ -666,7 +675,10 @@ class _Symbols:
         names: dict[str, list[int]] = {}
         marked = {int(place) for place in facts["decorators"]}
         own, decorated = -1, []
-        module = facts["symbols"][0][0].partition(":")[2] if facts["symbols"] else ""
+        if facts["symbols"]:
+            module = facts["symbols"][0][0].partition(":")[2]
+        else:
+            module = ""
         for place, (identifier, *_, content_hash) in enumerate(facts["symbols"]):
             kind, _, name = identifier.partition(":")
             index = len(self.rows)
@@ -691,7 +703,10 @@ class _Symbols:
             return None
         is_function = bool(flags & _OPTIMIZED)
         short = _without_unnamed(name)
-        candidates = self._by_name[path].get(short, ()) if short else ()
+        if short:
+            candidates = self._by_name[path].get(short, ())
+        else:
+            candidates = ()
         fitting = [
             at
             for at in candidates

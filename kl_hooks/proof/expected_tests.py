@@ -98,7 +98,10 @@ class Expected:
         defined = self.functions.get(path)
         if defined is not None and name in defined.functions:
             return True
-        content = self.text(path) if doctests and "." in f".{name}" and "::" not in name else None
+        if doctests and "." in f".{name}" and "::" not in name:
+            content = self.text(path)
+        else:
+            content = None
         return content is not None and any(
             f".{name}".endswith(f".{end}") for end in doctest_names(content, path)
         )
@@ -202,7 +205,10 @@ def expected_tests(
     are no tests.
     """
     configs = PytestConfigs.of(source.blobs, source.text)
-    older = PytestConfigs.of(before.blobs, before.text) if before is not None else configs
+    if before is not None:
+        older = PytestConfigs.of(before.blobs, before.text)
+    else:
+        older = configs
     python = [
         p
         for p in source.blobs

@@ -128,7 +128,10 @@ def failure_histories(
         if receipt.source == "pytest"
     ][::-1]
     with ws.store.reading() as db:
-        recorded_failures = failed_results(db, FAILURES) if db else []
+        if db:
+            recorded_failures = failed_results(db, FAILURES)
+        else:
+            recorded_failures = []
         recorded_failures += [
             (one.run, evidence)
             for one in waiting
@@ -151,7 +154,10 @@ def failure_histories(
         wanted = {*failures, *names}
         for evidence in failures.values():
             wanted.update(list(by_signature.get(signature(evidence), ()))[:_RELATED])
-        stored = [one.receipt for one in results_of(db, wanted, _RUNS)] if db else []
+        if db:
+            stored = [one.receipt for one in results_of(db, wanted, _RUNS)]
+        else:
+            stored = []
         attempts = Comparison.attempts(
             [one for one in (*waiting, *stored) if one.run != current], wanted, names
         )
@@ -215,8 +221,14 @@ def record_of_test(ws: Workspace, name: str) -> TestRecord:
             Comparison.attempts(receipts, {test}, dict.fromkeys(earlier, test)).get(test, ())
         )
         failure, passed = _failure_and_pass(attempts)
-        suspects = _Changes(ws, db).symbols(failure, passed)[0] if failure and passed else ()
-        distributions = Comparison(ws, db).imported(attempts[0]) if attempts else None
+        if failure and passed:
+            suspects = _Changes(ws, db).symbols(failure, passed)[0]
+        else:
+            suspects = ()
+        if attempts:
+            distributions = Comparison(ws, db).imported(attempts[0])
+        else:
+            distributions = None
     if failure:
         histories = failure_histories(ws, {test: _as_named(test, failure)}, failure.receipt.run)
     else:
@@ -227,7 +239,10 @@ def record_of_test(ws: Workspace, name: str) -> TestRecord:
 def _failure_and_pass(attempts: Sequence[Attempt]) -> tuple[Attempt | None, Attempt | None]:
     """The newest failure, and the pass before it."""
     failure = next((one for one in attempts if one.failed), None)
-    older = attempts[attempts.index(failure) + 1 :] if failure else ()
+    if failure:
+        older = attempts[attempts.index(failure) + 1 :]
+    else:
+        older = ()
     return failure, next((one for one in older if one.passed), None)
 
 
@@ -392,7 +407,10 @@ class _Changes(Comparison):
         One that is older than the failure was checked out again, and ended nothing.
         """
         sql = "SELECT sha, subject, at FROM commit_log WHERE tree = ? ORDER BY at, sha"
-        rows = self._db.rows(sql, (passed.receipt.tree,)) if self._db else []
+        if self._db:
+            rows = self._db.rows(sql, (passed.receipt.tree,))
+        else:
+            rows = []
         # a commit has whole seconds; the one that the failure was seen on may be of the very second
         candidates = [
             row
@@ -481,7 +499,10 @@ def history_lines(history: FailureHistory) -> list[str]:
         first = "; ".join(
             f'{name} "{one_line(title, 60)}"' for name, title in history.decisions[:2]
         )
-        verb = "govern" if len(history.decisions) > 1 else "governs"
+        if len(history.decisions) > 1:
+            verb = "govern"
+        else:
+            verb = "governs"
         lines.append(f"{first} {verb} this file")
     return [line for line in lines if line]
 
@@ -498,13 +519,22 @@ def _seen_line(history: FailureHistory) -> str:
             place = f" in {name_list(history.others, 1)}"
         else:
             place = ""
-        times = "once before" if runs == 1 else f"in {runs} earlier runs"
+        if runs == 1:
+            times = "once before"
+        else:
+            times = f"in {runs} earlier runs"
         if runs == 1:
             since = f"on {oldest.receipt.ended[:10]}"
         else:
             since = f"since {oldest.receipt.ended[:10]}"
-        which = f"run {newest.run}" if runs == 1 else f"last in run {newest.run}"
-        name = f", as {name_list(history.names, 1)}" if history.names else ""
+        if runs == 1:
+            which = f"run {newest.run}"
+        else:
+            which = f"last in run {newest.run}"
+        if history.names:
+            name = f", as {name_list(history.names, 1)}"
+        else:
+            name = ""
         parts.append(f"failed like this {times}{place}, {since} ({which}{name})")
     if history.main:
         branch, commit, attempt = history.main
@@ -515,8 +545,14 @@ def _seen_line(history: FailureHistory) -> str:
 def _fix_line(fix: Fix) -> str:
     sha, subject = fix.commit
     names = [split_id(one)[1] for one in fix.changed]
-    what = f"after a change of {name_list(names, _NAMED)}" if names else ""
-    commit = f'in commit {sha[:_SHORT]} "{one_line(subject, 60)}"' if sha else ""
+    if names:
+        what = f"after a change of {name_list(names, _NAMED)}"
+    else:
+        what = ""
+    if sha:
+        commit = f'in commit {sha[:_SHORT]} "{one_line(subject, 60)}"'
+    else:
+        commit = ""
     return " ".join(
         filter(
             None, ("it passed again", what, commit, f"(runs {fix.failed.run}, {fix.passed.run})")

@@ -71,7 +71,10 @@ def _of_symbol(state: SymbolState, command: str) -> Diagnostic:
         _HELP.get(state.state, "See: kl proof tests SYMBOL"),
     )
     finding = f"{state.symbol.partition(':')[2]} is {state.state}"
-    hint = "it needs a test" if state.needs_test else command
+    if state.needs_test:
+        hint = "it needs a test"
+    else:
+        hint = command
     fingerprint = _fingerprint(rule.id, state.path, finding)
     message = f"{finding}: {state.reason}."
     return Diagnostic(rule, state.path, max(state.line, 1), message, fingerprint, hint)

@@ -121,7 +121,10 @@ class _Content:
         worst = next((state for state in _WORST_FIRST if state in states), _CURRENT)
         reasons = [finding.reason for finding in findings if worst in (_CURRENT, finding.freshness)]
         if not reasons:
-            since = "it was confirmed" if claim.confirmed else "it was made"
+            if claim.confirmed:
+                since = "it was confirmed"
+            else:
+                since = "it was made"
             reasons = [f"nothing that it rests on has changed since {since}"]
         return claim._replace(freshness=worst, reasons=(*claim.reasons, *reasons))
 
@@ -162,9 +165,15 @@ class _Content:
             return _Finding(_NOT_ASSESSED, f"not assessed: {name}: {result.reason}")
         run = f"in run {result.run[:8]}"
         if result.outcome in REFUTES:
-            moved = "" if self._ran_here(result.run) else ", and nothing that it executed changed"
+            if self._ran_here(result.run):
+                moved = ""
+            else:
+                moved = ", and nothing that it executed changed"
             return _Finding(REFUTED, f"refuted: {name} {result.outcome} {run}{moved}")
-        why = self._runs.flaky.why(name, self._receipt(result.run)) if result.settled else "flaky"
+        if result.settled:
+            why = self._runs.flaky.why(name, self._receipt(result.run))
+        else:
+            why = "flaky"
         if result.outcome != "passed" or why:
             reason = f"{name} shows nothing: {why or result.outcome} {run}"
             return _Finding(_NOT_ASSESSED, f"not assessed: {reason}")
@@ -206,10 +215,16 @@ class _Content:
         return compared is None or not compared.changes.changes
 
     def _why_not(self, name: str, result: Result) -> str:
-        when = self._commit_of(result) if result.symbols else ""
+        if result.symbols:
+            when = self._commit_of(result)
+        else:
+            when = ""
         why = result.reason or f"{name} {result.outcome} in run {result.run[:8]}"
         cure = self._cure([name], "no test takes its place")
-        state = REFUTED if result.state == VALID and result.outcome in REFUTES else result.state
+        if result.state == VALID and result.outcome in REFUTES:
+            state = REFUTED
+        else:
+            state = result.state
         return f"{state}{f' since {when}' if when else ''}: {why}; {cure}"
 
     def _cure(self, tests: Sequence[str], none: str) -> str:
@@ -296,7 +311,10 @@ class _Content:
             ]
         else:
             same = []
-        symbols = self._disk.symbols(same) if len(same) == 1 else {}
+        if len(same) == 1:
+            symbols = self._disk.symbols(same)
+        else:
+            symbols = {}
         if not symbols:
             return {}
         return {path: symbols[same[0]]}
@@ -399,7 +417,10 @@ def stale_memories(ws: Workspace, records: Sequence[Record]) -> dict[str, str]:
     for name, events in events_by_record(ws, [one.id for one in records], (BASIS,)).items():
         if events and (claim := _as_claim(name, events[-1])):
             claims.append(claim)
-    assessed = assess(ws, claims, "kl memory approve {0.about}") if claims else []
+    if claims:
+        assessed = assess(ws, claims, "kl memory approve {0.about}")
+    else:
+        assessed = []
     return {one.about: one.reasons[-1] for one in assessed if one.freshness in DOUBTFUL}
 
 

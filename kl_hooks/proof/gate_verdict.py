@@ -169,7 +169,10 @@ def _with_other_runs(facts: GateFacts, proof: Proof, runs: Sequence[OtherRun]) -
         if not proof.failed:
             joint_proof = prove(all_facts, facts.strength)
             # a run of another content is not the CI's word on this one
-            most = Tier.INFERRED if facts.origin else joint_proof.tier
+            if facts.origin:
+                most = Tier.INFERRED
+            else:
+                most = joint_proof.tier
             proof = replace(joint_proof, tier=min(joint_proof.tier, most))
         answer = _Answer(proof, all_facts, used_runs)
         if proof.tier >= Tier.INFERRED:
@@ -300,7 +303,10 @@ def _new_untracked_files(facts: GateFacts, proof: Proof) -> Iterator[str]:
         return
     names = [name for name in facts.untracked() if not is_document(name)]
     if names:
-        verb = "is untracked, and was" if len(names) == 1 else "are untracked, and were"
+        if len(names) == 1:
+            verb = "is untracked, and was"
+        else:
+            verb = "are untracked, and were"
         yield f"{name_list(names, NAMED)} {verb} not there when the tests ran"
 
 
@@ -341,7 +347,10 @@ def _outdated(own_runs: Iterable[OtherRun], missing: Sequence[Missing]) -> Itera
             continue
         (reason, number), *others = reasons.most_common()
         if reason not in named:
-            more = f", and {counted(len(others), 'other reason')}" if others else ""
+            if others:
+                more = f", and {counted(len(others), 'other reason')}"
+            else:
+                more = ""
             results = counted(number, "result")
             yield f"run {run.entry.receipt.run[:8]}: {results} must run again: {reason}{more}"
 

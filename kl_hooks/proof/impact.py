@@ -66,7 +66,10 @@ def content_of(ws: Workspace, rev: str = "", *, staged: bool = False, changed: s
             raise UsageProblem(
                 f"{name!r} is not a revision of this repository.", hint="See: git log --oneline"
             )
-        start = merge_base(repo, before, after) if before and after else before or f"{name}^"
+        if before and after:
+            start = merge_base(repo, before, after)
+        else:
+            start = before or f"{name}^"
         return Content((tree,), tree, start)
     if staged:
         tree = staged_tree(repo).tree
@@ -150,7 +153,10 @@ class Runs:
     @cached_property
     def imported(self) -> list[tuple[Entry, Executed]]:
         """The newest imported coverage data: which tests executed a symbol, without outcomes."""
-        entries = recent(self._seen.db, _IMPORTED, COVERAGE) if self._seen.db else []
+        if self._seen.db:
+            entries = recent(self._seen.db, _IMPORTED, COVERAGE)
+        else:
+            entries = []
         executed_by_entry = ((entry, self._seen.executed(entry)) for entry in entries)
         return [(entry, executed) for entry, executed in executed_by_entry if executed is not None]
 
@@ -296,7 +302,10 @@ def symbol_states(
     count.
     """
     repo = repository_of(ws)
-    tree = tree_of_revision(repo, content.before) if content.before else None
+    if content.before:
+        tree = tree_of_revision(repo, content.before)
+    else:
+        tree = None
     if tree is None:
         return []
     states = {
@@ -412,7 +421,10 @@ def state_of(
     stale: tuple[str, str, tuple[str, ...]] | None = None
     for part in parts:
         executed, symbols = part.executed, part.symbols
-        index = symbols.find(path, local) if symbols is not None else None
+        if symbols is not None:
+            index = symbols.find(path, local)
+        else:
+            index = None
         if executed is None or index is None:
             continue
         users = [test for test in _users(executed, index) if among is None or test in among]
@@ -440,7 +452,10 @@ def why_unrecorded(parts: Sequence[OtherRun]) -> str:
     """Why the newest of these runs, which all recorded no executed symbols, did not: `: …`; empty
     where that is not known.
     """
-    why = why_not_recorded(parts[0].original.receipt.environment) if parts else ""
+    if parts:
+        why = why_not_recorded(parts[0].original.receipt.environment)
+    else:
+        why = ""
     if not why:
         return ""
     return f": {why}"
@@ -469,7 +484,10 @@ def _state_in_run(
         return STALE, f"only a flaky test passed: {passed[0]} {words}", tuple(users)
     verdict = part.verdicts.get(users[0])
     outcome = f"{users[0]} {outcomes.get(users[0])} in run {receipt.run[:8]}"
-    reason = verdict.reason if verdict and verdict.reason else outcome
+    if verdict and verdict.reason:
+        reason = verdict.reason
+    else:
+        reason = outcome
     return STALE, reason, tuple(users)
 
 

@@ -107,7 +107,10 @@ def impacted_tests(
     answer.
     """
     runs = Runs(ws, snapshot, content)
-    there = Runs(ws, snapshot, content_of(ws, before)) if before else None
+    if before:
+        there = Runs(ws, snapshot, content_of(ws, before))
+    else:
+        there = None
     impacted: list[Impacted] = []
     settled = 0
     for name, result in sorted(runs.results.items()):
@@ -145,7 +148,10 @@ class Skipped(NamedTuple):
 
     def to_lists(self) -> list[list[str] | None]:
         """As a worker process gets it."""
-        files = None if self.files is None else sorted(self.files)
+        if self.files is None:
+            files = None
+        else:
+            files = sorted(self.files)
         return [sorted(self.settled), sorted(self.recorded), files]
 
     @classmethod
@@ -170,7 +176,10 @@ def skipped_tests(
     """
     content = content_of(ws, changed=before)
     runs = Runs(ws, snapshot, content)
-    there = Runs(ws, snapshot, content_of(ws, before)) if before else None
+    if before:
+        there = Runs(ws, snapshot, content_of(ws, before))
+    else:
+        there = None
     settled = frozenset(
         name
         for name, result in runs.results.items()
@@ -179,7 +188,10 @@ def skipped_tests(
     if unrecorded is Unrecorded.ALL:
         return Skipped(settled)
     distances = _distances(ws, runs, content)
-    most = _FARTHEST if unrecorded is Unrecorded.IMPORTS else 0
+    if unrecorded is Unrecorded.IMPORTS:
+        most = _FARTHEST
+    else:
+        most = 0
     files = {path for path, distance in distances.of_file.items() if distance <= most}
     return Skipped(settled, frozenset(runs.results), frozenset(files))
 
@@ -206,7 +218,10 @@ class _SpecificityOf:
     def __call__(self, test: Impacted) -> tuple[bool, bool, int, str]:
         executed = self._executed.get(test.run)
         try:
-            size = len(executed.tests.indexes(test.test)) if executed else _FARTHEST
+            if executed:
+                size = len(executed.tests.indexes(test.test))
+            else:
+                size = _FARTHEST
         except KeyError:  # a name that is stored in another form, or that executed nothing
             size = _FARTHEST
         result = self._results[test.test]
@@ -239,7 +254,10 @@ def _nearness(test: Impacted) -> tuple[int, int, str]:
     imports (measured: ADR-0081).
     """
     uses = _FARTHEST if test.uses is None else test.uses
-    distance = _FARTHEST if test.distance is None else test.distance
+    if test.distance is None:
+        distance = _FARTHEST
+    else:
+        distance = test.distance
     return uses, distance, test.test
 
 
@@ -250,7 +268,10 @@ def _distances(ws: Workspace, runs: Runs, content: Content) -> _Distances:
     is_on_disk = content.other is None or set(content.trees) & set(worktree_state(repo).trees)
     try:
         with ExitStack() as stack:
-            rev = content.trees[0] if content.trees and not is_on_disk else None
+            if content.trees and not is_on_disk:
+                rev = content.trees[0]
+            else:
+                rev = None
             graph = stack.enter_context(open_graph(ws, rev))
             symbols = _changed_symbols(graph.db, changes)
             return _Distances(import_distances(graph.db, changes), use_distances(graph.db, symbols))
@@ -261,8 +282,14 @@ def _distances(ws: Workspace, runs: Runs, content: Content) -> _Distances:
 def _changes(ws: Workspace, runs: Runs, content: Content) -> Mapping[str, FileChange]:
     """Return what changed, by path: since the revision before, else since the newest recorded run."""
     repo = repository_of(ws)
-    tree = tree_of_revision(repo, content.before) if content.before else None
-    states = changed_states(repo, Base(tree, {}), content.other) if tree else {}
+    if content.before:
+        tree = tree_of_revision(repo, content.before)
+    else:
+        tree = None
+    if tree:
+        states = changed_states(repo, Base(tree, {}), content.other)
+    else:
+        states = {}
     if states:
         return file_changes(ws, repo, states, content.other)
     if not runs.parts:
@@ -288,15 +315,27 @@ def _unrecorded(
     ws: Workspace, runs: Runs, content: Content, distances: _Distances
 ) -> Iterator[Impacted]:
     """Yield the tests in the source that no run reported."""
-    limits = addopts_limits(runs.parts[0].original.receipt.selection)[0] if runs.parts else ""
-    deselection = f"; addopts may deselect it: {limits}" if limits else ""
+    if runs.parts:
+        limits = addopts_limits(runs.parts[0].original.receipt.selection)[0]
+    else:
+        limits = ""
+    if limits:
+        deselection = f"; addopts may deselect it: {limits}"
+    else:
+        deselection = ""
     for name in _unrecorded_names(ws, content, runs.results):
         earlier = runs.earlier_name(name)
-        reason = f"not recorded yet; it was {earlier}" if earlier else "not recorded yet"
+        if earlier:
+            reason = f"not recorded yet; it was {earlier}"
+        else:
+            reason = "not recorded yet"
         group, distance = distances.group(name)
         if not earlier:
             reason += deselection
-        uses = distances.of_test.get(name) if group is Group.IMPORTS else None
+        if group is Group.IMPORTS:
+            uses = distances.of_test.get(name)
+        else:
+            uses = None
         yield Impacted(name, reason, group=group, distance=distance, uses=uses)
 
 

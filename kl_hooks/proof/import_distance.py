@@ -51,7 +51,10 @@ def import_distances(db: Database, changed: Collection[str]) -> dict[str, int]:
 
 def use_distances(db: Database, symbols: Collection[str]) -> dict[str, int]:
     """Return test → how many calls and other uses lead from it to one of the symbols, by ID."""
-    levels = reach(db, symbols, relations=_USES).levels if symbols else {}
+    if symbols:
+        levels = reach(db, symbols, relations=_USES).levels
+    else:
+        levels = {}
     # a test is one link away from its function; a changed test function is not asked for
     return {
         identifier.removeprefix("test:"): max(1, level - 1)
@@ -64,7 +67,10 @@ def _importers(db: Database, changed: Collection[str]) -> dict[str, set[str]]:
     """Return file → the files whose import runs it too: importers, and tests of a `conftest.py`."""
     module_of = {str(path): plain_name(str(name)) for path, name in _modules(db)}
     removed = sorted(path for path in changed if path not in module_of and path.endswith(".py"))
-    names = module_names([*module_of, *removed]) if removed else {}
+    if removed:
+        names = module_names([*module_of, *removed])
+    else:
+        names = {}
     paths_of: dict[str, set[str]] = {}
     for path, name in [*module_of.items(), *((path, plain_name(names[path])) for path in removed)]:
         paths_of.setdefault(name, set()).add(path)

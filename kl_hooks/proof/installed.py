@@ -179,18 +179,30 @@ class Environments:
         if executed is not None and executed.reads is None:  # there were too many
             recorded -= {"reads"}
         distributions = Distributions.of(receipt)
-        reach = Reach(distributions, executed) if distributions else None
+        if distributions:
+            reach = Reach(distributions, executed)
+        else:
+            reach = None
         # the facts of one class may have got lost, such as on a full disk
         if not reach:
             recorded = recorded - {DISTRIBUTIONS}
         changes = changes_since(distributions, executed.distributions if executed else None)
-        newer = {} if is_own else self.changes_in_newer_runs(receipt, entry.origin, distributions)
+        if is_own:
+            newer = {}
+        else:
+            newer = self.changes_in_newer_runs(receipt, entry.origin, distributions)
         installed = newer if changes.not_compared else changes.installed
         place = self._place
-        other_bytes = place.differing(executed) if place else {}
+        if place:
+            other_bytes = place.differing(executed)
+        else:
+            other_bytes = {}
         # what git ignores is this machine's own
         is_here = distributions is not None and distributions.machine == _machine()
-        disk = place if is_here and isinstance(place, BytesOnDisk) else None
+        if is_here and isinstance(place, BytesOnDisk):
+            disk = place
+        else:
+            disk = None
         facts = RunFacts(
             executed,
             opened,

@@ -59,7 +59,10 @@ class _Left(NamedTuple):
 
     def reason(self) -> str:
         """Why a result of another test does not count."""
-        where = f"{self.name} of {self.path}" if self.path else self.name
+        if self.path:
+            where = f"{self.name} of {self.path}"
+        else:
+            where = self.name
         return f"{self.test} leaves {where} changed, and they did not run together"
 
 
@@ -341,7 +344,9 @@ def _shown(state: str) -> str:
     name = name.removesuffix(_UNNAMED)
     if name.startswith("#"):
         return "a file outside of the repository"
-    return f"{name} of {path}" if path else name
+    if path:
+        return f"{name} of {path}"
+    return name
 
 
 def _touches(test: TestFacts, names: Names, state: Read) -> bool:
@@ -384,13 +389,17 @@ class _Relying:
 
     def _reads(self, test: str) -> Iterable[Read]:
         reads = self._executed.reads
-        return reads.tests.get(test, ()) if reads else ()
+        if reads:
+            return reads.tests.get(test, ())
+        return ()
 
     @property
     def names(self) -> frozenset[str]:
         """The names by which code may remove what they found."""
         names = frozenset(name for state in self.tests for name in _names_of(state.pattern))
-        return names | _SETTING if any(state.pattern == _LOGGERS for state in self.tests) else names
+        if any(state.pattern == _LOGGERS for state in self.tests):
+            return names | _SETTING
+        return names
 
     @cached_property
     def leaving(self) -> Mapping[str, frozenset[str]]:

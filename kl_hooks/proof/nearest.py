@@ -56,7 +56,10 @@ class Nearest(NamedTuple):
                 f"{len(self.paths)} files differ from {proven_content}: {name_list(places, NAMED)}"
             )
         last = places[-1]
-        named = f"{', '.join(places[:-1])} and {last}" if len(places) > 1 else last
+        if len(places) > 1:
+            named = f"{', '.join(places[:-1])} and {last}"
+        else:
+            named = last
         return (
             f"only {named} {'differs' if len(self.paths) == 1 else 'differ'} from {proven_content}"
         )

@@ -67,7 +67,10 @@ class BytesOnDisk:
 
     def appeared(self, executed: Executed | None) -> frozenset[str]:
         """The places where a run looked in vain, and where something is now."""
-        absent = executed.absent if executed else frozenset[str]()
+        if executed:
+            absent = executed.absent
+        else:
+            absent = frozenset[str]()
         return frozenset(path for path in absent if os.path.lexists(self._repo.top / path))
 
     def relisted(self, executed: Executed | None) -> frozenset[str]:

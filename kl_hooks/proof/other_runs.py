@@ -294,7 +294,10 @@ def _of_this_content(snapshot: Snapshot, entry: Entry, environments: Environment
     results = _results_of(entry)
     verdicts = judge_results(facts, Difference(), results)
     valid = [result for name, result in results.items() if verdicts[name].state == VALID]
-    derived = _derived(entry.receipt, valid, True) if len(valid) < len(results) else entry.receipt
+    if len(valid) < len(results):
+        derived = _derived(entry.receipt, valid, True)
+    else:
+        derived = entry.receipt
     return OtherRun(
         entry._replace(receipt=derived),
         entry,

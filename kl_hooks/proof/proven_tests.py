@@ -160,7 +160,10 @@ def _expected_names(facts: ContentFacts, functions: set[str]) -> Iterator[str]:
     """The test functions that the source surely has, and that nothing is recorded of."""
     expected = facts.expected() if facts.expected else None
     for path, (config, _) in expected.files.items() if expected else ():
-        defined = expected.functions.get(path) if expected else None
+        if expected:
+            defined = expected.functions.get(path)
+        else:
+            defined = None
         if defined is not None and not defined.error:
             for name in expected_names(defined, config)[0]:
                 if f"{path}::{name}" not in functions:

@@ -72,7 +72,10 @@ class PytestConfig(NamedTuple):
         """The same of files with such names."""
         if self.folder and not path.startswith(f"{self.folder}/"):
             return False
-        inside = path[len(self.folder) + 1 :] if self.folder else path
+        if self.folder:
+            inside = path[len(self.folder) + 1 :]
+        else:
+            inside = path
         folders, _, name = inside.rpartition("/")
         if self.testpaths and not any(path_matches(inside, pattern) for pattern in self.testpaths):
             return False
@@ -141,7 +144,10 @@ class PytestConfigs(NamedTuple):
                 continue
             content = read(path)
             try:
-                table = pytest_table(name, content) if content is not None else None
+                if content is not None:
+                    table = pytest_table(name, content)
+                else:
+                    table = None
                 if table is not None:
                     configs[folder] = _config_of(path, table)
             except (ValueError, configparser.Error, RecursionError) as problem:
@@ -154,14 +160,20 @@ class PytestConfigs(NamedTuple):
         """
         # plain `pytest` is started at the root, and takes that file; those in folders are for runs
         # started there
-        folder = "" if "" in self.by_folder else self._nearest_folder(path)
+        if "" in self.by_folder:
+            folder = ""
+        else:
+            folder = self._nearest_folder(path)
         return self.by_folder.get(folder, PytestConfig())
 
     def nearer_than_root(self, path: str) -> str:
         """The configuration file that pytest takes where it is started in the folder of a file, and
         not at the root; empty for none.
         """
-        folder = self._nearest_folder(path) if "" in self.by_folder else ""
+        if "" in self.by_folder:
+            folder = self._nearest_folder(path)
+        else:
+            folder = ""
         if not folder:
             return ""
         return self.by_folder[folder].path
@@ -203,7 +215,10 @@ def pytest_table(name: str, content: bytes) -> Mapping[str, Any] | None:
         strict=False, allow_no_value=True, comment_prefixes=("#", ";")
     )
     parser.read_string(text)
-    section = "tool:pytest" if name == "setup.cfg" else "pytest"
+    if name == "setup.cfg":
+        section = "tool:pytest"
+    else:
+        section = "pytest"
     if parser.has_section(section):
         return dict(parser.items(section))
     # pytest takes these even if they are empty; tox.ini and setup.cfg only with a section for it
@@ -219,7 +234,10 @@ def _toml(name: str, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
             return table
         return {}
     tool = document.get("tool")
-    table = tool.get("pytest") if isinstance(tool, dict) else None
+    if isinstance(tool, dict):
+        table = tool.get("pytest")
+    else:
+        table = None
     if not isinstance(table, dict):
         return None
     # `[tool.pytest]` itself is read since pytest 9.0, `[tool.pytest.ini_options]` since 6.0

@@ -35,7 +35,10 @@ def data_file_changed(run: RunFacts, difference: Difference) -> Verdict | None:
     """
     if run.executed is not None and run.executed.reads is not None:
         return None
-    opened = run.executed.files if run.executed and run.opened else None
+    if run.executed and run.opened:
+        opened = run.executed.files
+    else:
+        opened = None
     for change in difference.changes.values():
         if change.is_python:
             continue
@@ -76,7 +79,9 @@ def _is_in_both(change: FileChange) -> bool:
 
 
 def _verb(change: FileChange) -> str:
-    return "added" if change.now else "removed"
+    if change.now:
+        return "added"
+    return "removed"
 
 
 # rules of a change: which tests it reaches
@@ -86,7 +91,10 @@ def read_file_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
     """A file that a test opened as data, Python's source too."""
     read = Read(change.path)
     if read in comparison.reads:
-        word = "changed" if _is_in_both(change) else f"was {_verb(change)}"
+        if _is_in_both(change):
+            word = "changed"
+        else:
+            word = f"was {_verb(change)}"
         yield from _effects(comparison, [read], f"{change.path} {word}, which the test opened")
 
 

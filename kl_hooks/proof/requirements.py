@@ -104,7 +104,10 @@ class RequirementChange(NamedTuple):
             return ""
         wanted = next(entry.specifier for entry in now if not _allow([entry], version, False))
         exact = wanted.removeprefix("==")
-        required = exact if wanted == f"=={exact}" and "," not in exact else wanted
+        if wanted == f"=={exact}" and "," not in exact:
+            required = exact
+        else:
+            required = wanted
         return f"{self.name} {version} → {required} is required ({self.path})"
 
 
@@ -380,11 +383,17 @@ def _of_poetry(name: str, value: Any) -> Iterator[Entry]:
         for constraint in value:
             yield from _of_poetry(name, constraint)
         return
-    table = value if isinstance(value, Mapping) else {"version": value}
+    if isinstance(value, Mapping):
+        table = value
+    else:
+        table = {"version": value}
     source = {key: table[key] for key in ("git", "url", "path", "rev", "tag") if key in table}
     marker = str(table.get("markers") or "")
     specifier = _as_specifier(str(table.get("version") or "*"))
-    text = json.dumps(source, sort_keys=True) if source else ""
+    if source:
+        text = json.dumps(source, sort_keys=True)
+    else:
+        text = ""
     yield Entry(normalized(name), specifier, marker, text)
 
 
@@ -420,8 +429,14 @@ def _of_setup(text: str) -> Iterator[Entry]:
         parser.read_string(text)
     except configparser.Error as problem:
         raise ValueError(str(problem)) from problem
-    options = dict(parser.items("options")) if parser.has_section("options") else {}
-    extras = dict(parser.items(_SETUP_EXTRAS)) if parser.has_section(_SETUP_EXTRAS) else {}
+    if parser.has_section("options"):
+        options = dict(parser.items("options"))
+    else:
+        options = {}
+    if parser.has_section(_SETUP_EXTRAS):
+        extras = dict(parser.items(_SETUP_EXTRAS))
+    else:
+        extras = {}
     values = [options.get(key) for key in _SETUP_LISTS] + list(extras.values())
     for value in values:
         for line in (value or "").replace(";\n", "\n").splitlines():
@@ -455,10 +470,16 @@ def _of_pipfile_lock(document: Mapping[str, Any]) -> Iterator[Entry]:
 
 
 def _of_pipenv(name: str, value: Any) -> Entry:
-    table = value if isinstance(value, Mapping) else {"version": value}
+    if isinstance(value, Mapping):
+        table = value
+    else:
+        table = {"version": value}
     version = str(table.get("version") or "*")
     source = {key: table[key] for key in ("git", "ref", "file", "path") if key in table}
-    text = json.dumps(source, sort_keys=True) if source else ""
+    if source:
+        text = json.dumps(source, sort_keys=True)
+    else:
+        text = ""
     return Entry(
         normalized(name), "" if version == "*" else version, str(table.get("markers") or ""), text
     )

@@ -58,7 +58,9 @@ _PLAIN_BASES: Final = frozenset(
 
 def configuration_changed(run: RunFacts, difference: Difference) -> Verdict | None:
     """Which tests there are, and what is installed, is nothing that a test executes."""
-    return Verdict(NOT_ASSESSED, "; ".join(difference.whole)) if difference.whole else None
+    if difference.whole:
+        return Verdict(NOT_ASSESSED, "; ".join(difference.whole))
+    return None
 
 
 def no_symbols_recorded(run: RunFacts, difference: Difference) -> Verdict | None:
@@ -66,9 +68,15 @@ def no_symbols_recorded(run: RunFacts, difference: Difference) -> Verdict | None
     paths = [change.path for change in difference.changes.values() if change.is_python]
     if run.executed is not None or not paths:
         return None
-    remainder = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    if len(paths) > 3:
+        remainder = f" and {len(paths) - 3} more"
+    else:
+        remainder = ""
     shown = ", ".join(paths[:3]) + remainder
-    why = f": {run.why_not_executed}" if run.why_not_executed else ""
+    if run.why_not_executed:
+        why = f": {run.why_not_executed}"
+    else:
+        why = ""
     return Verdict(NOT_ASSESSED, f"{shown} changed, and no executed symbols were recorded{why}")
 
 
@@ -240,8 +248,14 @@ def assignment_changed(comparison: Comparison, change: FileChange) -> Iterator[E
         for name in sorted(names):
             verb = "changed"
             if name not in before or name not in now:
-                verb = "was added" if name in now else "was removed"
-            reason = f"{scope}.{name} in {path} {verb}" if scope else f"{name} in {path} {verb}"
+                if name in now:
+                    verb = "was added"
+                else:
+                    verb = "was removed"
+            if scope:
+                reason = f"{scope}.{name} in {path} {verb}"
+            else:
+                reason = f"{name} in {path} {verb}"
             if not scope:
                 yield Effect(reason, needs(users, comparison.list_readers(path)))
                 for condition in comparison.module_asked(path):
@@ -483,7 +497,10 @@ def definition_added_or_removed(comparison: Comparison, change: FileChange) -> I
     old, new = comparison.import_times(change.path)
     for name in sorted(old.headers.keys() ^ new.headers.keys()):
         added = name in new.headers
-        header = new.headers[name] if added else old.headers[name]
+        if added:
+            header = new.headers[name]
+        else:
+            header = old.headers[name]
         owner = name.rpartition(".")[0]
         if owner and (owner in old.headers) != (owner in new.headers):
             continue  # with its class
@@ -664,7 +681,10 @@ def _uses_of_name(
     suspicious = {path for path in comparison.files_with(name) if path not in comparison.changes}
     for path, change in comparison.changes.items():
         if change.old is not None and change.new is not None:
-            names = change.old.names if added else change.new.names
+            if added:
+                names = change.old.names
+            else:
+                names = change.new.names
             suspicious |= {path} if name in names else set()
     if suspicious:
         naming = Touch(files=comparison.needing(suspicious))
@@ -702,7 +722,10 @@ def executed_symbol_changed(
         return None
     executed = comparison.executed
     names = tuple(sorted(executed.symbols[index].symbol for index in changed))
-    stored = "" if ran else ", which computed a value that other tests get"
+    if ran:
+        stored = ""
+    else:
+        stored = ", which computed a value that other tests get"
     return Verdict(STALE, changed_words(names, comparison.changed, executed) + stored, names)
 
 
@@ -758,8 +781,13 @@ def execution_incomplete(
     comparison: Comparison, effects: Sequence[Effect], test: TestFacts
 ) -> Verdict | None:
     """The test executed more than what is recorded, and source differs."""
-    why = comparison.executed.incomplete.get(test.nodeid) if comparison.changes else None
-    return Verdict(NOT_ASSESSED, why) if why else None
+    if comparison.changes:
+        why = comparison.executed.incomplete.get(test.nodeid)
+    else:
+        why = None
+    if why:
+        return Verdict(NOT_ASSESSED, why)
+    return None
 
 
 def needs_unknown_file(
@@ -799,7 +827,9 @@ TEST_RULES: Final[Sequence[TestRule]] = (
 
 def start_changed(run: RunFacts, changed: Mapping[str, str], nodeid: str) -> Verdict | None:
     """An interpreter executes it before any test."""
-    return Verdict(STALE, run.start) if run.start else None
+    if run.start:
+        return Verdict(STALE, run.start)
+    return None
 
 
 def distribution_changed(run: RunFacts, changed: Mapping[str, str], nodeid: str) -> Verdict | None:
@@ -807,22 +837,32 @@ def distribution_changed(run: RunFacts, changed: Mapping[str, str], nodeid: str)
     names = sorted(run.reach.of(nodeid) & changed.keys()) if run.reach and changed else ()
     if not names:
         return None
-    others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    if len(names) > 1:
+        others = f" and {len(names) - 1} more"
+    else:
+        others = ""
     return Verdict(STALE, f"{changed[names[0]]}{others}")
 
 
 def module_added(run: RunFacts, changed: Mapping[str, str], nodeid: str) -> Verdict | None:
     """A module that was looked for and not found when the test ran can be imported now."""
     names = sorted(run.reach.missing(nodeid) & run.added.keys()) if run.reach and run.added else ()
-    return Verdict(STALE, run.added[names[0]]) if names else None
+    if names:
+        return Verdict(STALE, run.added[names[0]])
+    return None
 
 
 def metadata_changed(run: RunFacts, changed: Mapping[str, str], nodeid: str) -> Verdict | None:
     """The test read metadata of a distribution that has another version, or looked at all of them."""
-    names = run.reach.metadata(nodeid) if run.reach else frozenset[str]()
+    if run.reach:
+        names = run.reach.metadata(nodeid)
+    else:
+        names = frozenset[str]()
     words = {**run.new, **changed}
     first = min(words if EVERYTHING in names else names & words.keys(), default="")
-    return Verdict(STALE, words[first]) if first else None
+    if first:
+        return Verdict(STALE, words[first])
+    return None
 
 
 EnvironmentRule = Callable[[RunFacts, Mapping[str, str], str], Verdict | None]
@@ -840,7 +880,10 @@ ENVIRONMENT_RULES: Final[Sequence[EnvironmentRule]] = (
 def changed_words(names: Sequence[str], changed: Mapping[int, str], executed: Executed) -> str:
     """`the body of shop.cart and 2 more changed`, of sorted names of changed symbols."""
     kind, _, name = names[0].partition(":")
-    what = f"the body of {name}" if kind in ("namespace", "type", "interface") else name
+    if kind in ("namespace", "type", "interface"):
+        what = f"the body of {name}"
+    else:
+        what = name
     if len(names) > 1:
         return f"{what} and {len(names) - 1} more changed"
     verbs = {executed.symbols[index].symbol: verb for index, verb in changed.items()}

@@ -109,14 +109,24 @@ def weak_observation(run: ContentRun) -> Reason | None:
     """It is incomplete, inconclusive, imported, or its content changed under way."""
     passes = (result for result in run.receipt.evidence if result.outcome == "passed")
     result = next(passes, None)
-    why = observation(run.receipt, result, run.entry.origin).why_not if result else ""
-    return Reason("weak_observation", why) if why else None
+    if result:
+        why = observation(run.receipt, result, run.entry.origin).why_not
+    else:
+        why = ""
+    if why:
+        return Reason("weak_observation", why)
+    return None
 
 
 def contradicted_by_parent(run: ContentRun) -> Reason | None:
     """The very process that recorded it failed after that."""
-    why = contradiction(run.parent.receipt, run.receipt) if run.parent else ""
-    return Reason("contradicted_by_parent", why) if why else None
+    if run.parent:
+        why = contradiction(run.parent.receipt, run.receipt)
+    else:
+        why = ""
+    if why:
+        return Reason("contradicted_by_parent", why)
+    return None
 
 
 def weaker_than_configured(run: ContentRun) -> Reason | None:
@@ -145,7 +155,9 @@ def tests_not_called(run: ContentRun) -> Reason | None:
 def no_test_run(run: ContentRun) -> Reason | None:
     """pytest was asked only to list or to set up tests."""
     options = [_LIMIT_OPTIONS[key] for key in _NOTHING_RUN if run.receipt.selection.get(key)]
-    return Reason("no_test_run", f"no test was run ({', '.join(options)})") if options else None
+    if options:
+        return Reason("no_test_run", f"no test was run ({', '.join(options)})")
+    return None
 
 
 def untracked_files(run: ContentRun) -> Reason | None:

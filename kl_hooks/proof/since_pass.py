@@ -120,7 +120,9 @@ class _Runs:
                 return SincePass(run.entry.receipt.run, names or reasons)
             # what it executed was not recorded: all that changed, if anything did
             paths = tuple(sorted(part.changes.changes.keys() - part.changes.documents))
-            return SincePass(run.entry.receipt.run, paths) if paths else SincePass()
+            if paths:
+                return SincePass(run.entry.receipt.run, paths)
+            return SincePass()
         return SincePass()
 
     def failing_run(self, test: str, failure: Evidence) -> str:
@@ -131,21 +133,29 @@ class _Runs:
             evidence = run.results.get(test)
             if evidence is not None and self._is_unchanged(run.entry):
                 is_same = evidence.outcome in REFUTES and signature(evidence) == signature(failure)
-                return run.entry.receipt.run if is_same else ""
+                if is_same:
+                    return run.entry.receipt.run
+                return ""
         return ""
 
     @cached_property
     def _uncommitted(self) -> dict[str, str]:
         """The state that each file has in HEAD which is another one on disk."""
         tree = tree_of_revision(self._repo, "HEAD")
-        states = changed_states(self._repo, Base(tree, {}), None) if tree else {}
+        if tree:
+            states = changed_states(self._repo, Base(tree, {}), None)
+        else:
+            states = {}
         return {path: before for path, (before, _) in states.items()}
 
     def _is_unchanged(self, entry: Entry) -> bool:
         """Whether a run was on content that has the files with uncommitted changes as in HEAD."""
         if entry.id not in self._unchanged:
             base = content_of_run(self._repo, entry.receipt)
-            states = changed_states(self._repo, base, self._content.other) if base else {}
+            if base:
+                states = changed_states(self._repo, base, self._content.other)
+            else:
+                states = {}
             self._unchanged[entry.id] = all(
                 path in states and states[path][0] == state
                 for path, state in self._uncommitted.items()
@@ -177,8 +187,14 @@ def change_line(answers: Mapping[str, SincePass], total: int) -> str:
         return ""
     names = list(dict.fromkeys(name for answer in passed for name in answer.changed))
     runs = {answer.passed for answer in passed}
-    run = f" in run {runs.pop()[:_SHORT]}" if len(runs) == 1 else ""
-    subject = "it" if total == 1 else f"{len(passed)} of {total} failing tests"
+    if len(runs) == 1:
+        run = f" in run {runs.pop()[:_SHORT]}"
+    else:
+        run = ""
+    if total == 1:
+        subject = "it"
+    else:
+        subject = f"{len(passed)} of {total} failing tests"
     if not names:
         return f"kl: nothing that {subject} executed changed since the pass{run}"
     return one_line(f"kl: changed since {subject} passed{run}: {name_list(names, _NAMED)}", 400)

@@ -88,7 +88,10 @@ class TestResults(NamedTuple):
 
     def _ended(self) -> str:
         total = self.passed + len(self.failed)
-        age = f" {counted(self.commits, 'commit')} ago" if self.commits else " on older content"
+        if self.commits:
+            age = f" {counted(self.commits, 'commit')} ago"
+        else:
+            age = " on older content"
         if self.executed:
             tests = f"executed by {total} {'test' if total == 1 else 'tests'}"
             if self.failed:
@@ -97,9 +100,15 @@ class TestResults(NamedTuple):
                 ended = "all passed"
             else:
                 ended = "passed"
-            tier_text = f", {self.tier}" if not self.failed else ""
+            if not self.failed:
+                tier_text = f", {self.tier}"
+            else:
+                tier_text = ""
             return f"{tests}, {ended}{tier_text if self.current else age}"
-        tests = "test that uses it" if total == 1 else "tests that use it"
+        if total == 1:
+            tests = "test that uses it"
+        else:
+            tests = "tests that use it"
         older = "" if self.current else age
         if self.failed:
             return f"{len(self.failed)} of {total} {tests} failed{older}"
@@ -139,7 +148,10 @@ def tests_executing(
     members = {symbol: _members(graph, symbol) for symbol in ids}
     with ws.store.reading() as db:
         wanted = sorted({name for names in members.values() for name in names})
-        executions = _executions(TestNames(ws, db), db, wanted) if db is not None else {}
+        if db is not None:
+            executions = _executions(TestNames(ws, db), db, wanted)
+        else:
+            executions = {}
     tests: dict[str, set[str]] = {}
     recorded: set[str] = set()
     for symbol, names in members.items():
@@ -279,7 +291,10 @@ def _execution_facts(
         if (entry := entries[run])
     }
     imported = {f"test:{test}" for test, execution in pairs if execution.recorder == COVERAGE}
-    newest = recent(db, RECENT_RUNS, "pytest") if imported else []
+    if imported:
+        newest = recent(db, RECENT_RUNS, "pytest")
+    else:
+        newest = []
     heads = {entry.receipt.head for entry in entries.values() if entry and entry.receipt.head}
     return _ExecutionFacts(
         entries,
@@ -378,7 +393,10 @@ def results(
     `executing`: the groups whose tests are known to execute the code, as IDs of cases; `assumed`:
     those of them of which imported coverage data alone shows it.
     """
-    wanted = set().union(*tests.values()) if tests else set()
+    if tests:
+        wanted = set().union(*tests.values())
+    else:
+        wanted = set()
     if not wanted:
         return {}
     with ws.store.reading() as db:
@@ -387,7 +405,10 @@ def results(
         trees = worktree_state(ws.repo).trees
         newest = _newest_cases(ws, db, trees, wanted)
     heads = {entry.receipt.head for _, entry in newest.last.values() if entry.receipt.head}
-    ages = {head: count_since(ws.repo, head) for head in sorted(heads)} if ws.repo else {}
+    if ws.repo:
+        ages = {head: count_since(ws.repo, head) for head in sorted(heads)}
+    else:
+        ages = {}
     groups = (
         (name, _group_results(newest, ages, group, name in executing, name in assumed))
         for name, group in tests.items()

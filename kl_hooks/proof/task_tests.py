@@ -160,14 +160,20 @@ def find_executed(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     named = task.signals.tests
     failing = [test.test for test in _leading_tests(ws, task) if test.test not in named]
     # where a suite fails as a whole, no test is a better hint than the others
-    failing = failing[:_NAMED] if len(failing) <= _MOST_FAILING else []
+    if len(failing) <= _MOST_FAILING:
+        failing = failing[:_NAMED]
+    else:
+        failing = []
     reasons: dict[str, str] = {}
     failed = f"executed by {', '.join(failing)}, which failed lately"
     for tests, reason in ((named, _OF_NAMED), (failing, failed)):
         for suspect in suspects(ws, tests)[:_EXECUTED]:
             reasons.setdefault(suspect.symbol, reason)
     with ws.store.reading("graph") as graph:
-        symbols = symbols_by_id(graph, reasons) if graph is not None and reasons else {}
+        if graph is not None and reasons:
+            symbols = symbols_by_id(graph, reasons)
+        else:
+            symbols = {}
     shown: dict[str, int] = {}
     rows = []
     for name, reason in reasons.items():
@@ -184,7 +190,10 @@ def _failing_candidate(test: FailingTest) -> Candidate:
     receipt, subject = test.entry.receipt, f"test:{test.test}"
     outcome = f"{test.failure.outcome}; run {receipt.run[:8]} of {receipt.ended[:10]}"
     message = one_line(str(test.failure.detail.get("message") or ""), 300)
-    since = f"not run since: {one_line(test.verdict.reason)}" if test.verdict.reason else ""
+    if test.verdict.reason:
+        since = f"not run since: {one_line(test.verdict.reason)}"
+    else:
+        since = ""
     return Candidate(
         id=subject,
         kind="failing test",

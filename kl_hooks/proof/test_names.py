@@ -101,7 +101,10 @@ def _only_in(changes: Iterable[FileChange], *, old: bool) -> dict[_Place, str]:
         here, there = (change.old, change.new) if old else (change.new, change.old)
         if here is None or here.error or (there is not None and there.error):
             continue
-        other_hashes = there.hashes if there is not None else {}
+        if there is not None:
+            other_hashes = there.hashes
+        else:
+            other_hashes = {}
         for local, value in here.hashes.items():
             if (
                 local not in other_hashes
@@ -133,7 +136,10 @@ def _hashes_under(
     body uses something.
     """
     try:
-        frames = walk(parse_tree(content)) if content is not None else []
+        if content is not None:
+            frames = walk(parse_tree(content))
+        else:
+            frames = []
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     set_digests(frames)
@@ -232,7 +238,10 @@ class TestNames:
     @cached_property
     def _runs(self) -> list[_Run]:
         """Newest first."""
-        stored = functions_of_runs(self._db, _RUNS) if self._db else []
+        if self._db:
+            stored = functions_of_runs(self._db, _RUNS)
+        else:
+            stored = []
         waiting = [
             (
                 one,
@@ -250,7 +259,10 @@ class TestNames:
         index = max(
             (place for place, run in enumerate(self._runs) if function in run.functions), default=-1
         )
-        newest = self._runs[index].receipt if index >= 0 else None
+        if index >= 0:
+            newest = self._runs[index].receipt
+        else:
+            newest = None
         # not the newest name alone: of a content that was never committed no earlier name is known
         names = [self.pairs(receipt, newest).get(function) for receipt in self._others(index, 1)]
         return list(dict.fromkeys(filter(None, names)))
@@ -311,7 +323,10 @@ class TestNames:
     def _compared(self, old: Receipt, new: Receipt | None) -> dict[str, str]:
         repo = self._ws.repo
         before = content_of_run(repo, old) if repo else None
-        now = content_of_run(repo, new) if repo and new else None
+        if repo and new:
+            now = content_of_run(repo, new)
+        else:
+            now = None
         if repo is None or before is None or (new and now is None):
             return {}
         other = now.tree if now else None

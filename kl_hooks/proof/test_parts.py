@@ -259,7 +259,10 @@ class _Walk:
             elif isinstance(statement, _FUNCTIONS) and [name] == list(names):
                 self._root([statement])
             elif statement not in others:
-                part = f"{prefix}.{name}" if name else prefix
+                if name:
+                    part = f"{prefix}.{name}"
+                else:
+                    part = prefix
                 self._add(self._path, part, _digest(_shape(statement)))
                 self._follow(self._path, _Uses.of(statement))
 
@@ -347,7 +350,10 @@ class _Walk:
         content = self._source.file(path)
         names = uses.all_names
         if content is not None:
-            bound = names if content.stars else names & content.bound.keys()
+            if content.stars:
+                bound = names
+            else:
+                bound = names & content.bound.keys()
             self._waiting += [(path, name) for name in sorted(bound)]
         for conftest in conftests_above(self._path):
             above = self._source.file(conftest)
@@ -366,7 +372,10 @@ class _Walk:
         self, path: str, module: str, wanted: str, node: ast.Import | ast.ImportFrom
     ) -> Iterator[tuple[str, str]]:
         modules = self._source.modules
-        level = node.level if isinstance(node, ast.ImportFrom) else 0
+        if isinstance(node, ast.ImportFrom):
+            level = node.level
+        else:
+            level = 0
         try:
             own = modules.module_of(path)
         except KeyError:
@@ -374,7 +383,10 @@ class _Walk:
         base = absolute(module, level, own, path.endswith("__init__.py"))
         if base is None:
             return
-        submodule = modules.find(f"{base}.{wanted}", path) if wanted else None
+        if wanted:
+            submodule = modules.find(f"{base}.{wanted}", path)
+        else:
+            submodule = None
         if submodule is not None:
             yield modules.path_of(submodule), _WHOLE
         elif (target := modules.find(base, path)) is not None:

@@ -26,7 +26,10 @@ program started has none of them: they show how it was started, not what it ran 
 
 def set_variables(executed: Executed | None) -> frozenset[str]:
     """The variables that a run looked for in vain, and that are set now."""
-    reads = executed.reads.everything() if executed and executed.reads else frozenset[Read]()
+    if executed and executed.reads:
+        reads = executed.reads.everything()
+    else:
+        reads = frozenset[Read]()
     looked_for = {name for path, name in reads if path == VARIABLES} - _OF_SHELLS
     return frozenset(name for name in looked_for if name in os.environ)
 
@@ -42,7 +45,10 @@ def variable_notes(ws: Workspace, runs: Iterable[Executed]) -> list[str]:
             readers.setdefault(name, {}).update(dict.fromkeys(_readers(executed, name)))
     notes = []
     for name, tests in sorted(readers.items()):
-        now = "has another value now" if name in ws.environ else "is not set now"
+        if name in ws.environ:
+            now = "has another value now"
+        else:
+            now = "is not set now"
         notes.append(f"the variable {name} {now}; it was read by {name_list([*tests], _NAMED)}")
     return notes
 
@@ -51,7 +57,10 @@ def _changed_variables(ws: Workspace, digests: PrivateDigests, executed: Execute
     for path, name in executed.reads.everything() if executed.reads else ():
         if name in _OF_SHELLS:
             continue
-        recorded = executed.private.get(variable_key(name), "") if path == SET_VARIABLES else ""
+        if path == SET_VARIABLES:
+            recorded = executed.private.get(variable_key(name), "")
+        else:
+            recorded = ""
         if digests.is_own(recorded) and digests.of_variable(name, ws.environ) != recorded:
             yield name
 

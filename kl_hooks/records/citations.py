@@ -89,7 +89,10 @@ def ended_citations(ws: Workspace, records: Sequence[Record]) -> dict[str, tuple
 def doubtful_citations(ws: Workspace, record: Record) -> list[str]:
     """A line for each record that this one cites and that has ended or is not there."""
     names = list(dict.fromkeys(one.id for one in cited_records(ws.kinds[record.kind], record)))
-    present = {one.id for one in get_records(ws, names)} if names else set()
+    if names:
+        present = {one.id for one in get_records(ws, names)}
+    else:
+        present = set()
     states = ended_ids(ws, names) | {
         name: "not in this repository" for name in names if name not in present
     }

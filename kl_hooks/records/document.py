@@ -82,7 +82,10 @@ class Section(NamedTuple):
         """
         own = lines[self.start + bool(self.heading) : self.end]
         filled = [number for number, line in enumerate(own) if line.strip()]
-        text = "\n".join(own[filled[0] : filled[-1] + 1]) if filled else ""
+        if filled:
+            text = "\n".join(own[filled[0] : filled[-1] + 1])
+        else:
+            text = ""
         if _COMMENTS_ONLY.fullmatch(text):
             return ""
         return text
@@ -195,7 +198,10 @@ def _node_value(path: str, node: Node, problems: list[Problem]) -> Any:
         if node.value or not node.plain:
             return node.value
         return None
-    inner = node.items if isinstance(node, ListNode) else tuple(value for _, value in node.entries)
+    if isinstance(node, ListNode):
+        inner = node.items
+    else:
+        inner = tuple(value for _, value in node.entries)
     for inner_node in inner:
         if not isinstance(inner_node, TextNode):
             problems.append(
@@ -350,7 +356,10 @@ def render_document(kind: Kind, record: Record) -> str:
     if kind.folders:
         return _change_skill(kind, f"---\n---\n\n{record.body.strip()}\n", record.values)
     head = ["---", f"id: {record.id}"]
-    body = [record.body.strip("\n"), ""] if record.body.strip() else []
+    if record.body.strip():
+        body = [record.body.strip("\n"), ""]
+    else:
+        body = []
     sections: list[str] = []
     instead: list[str] = []
     """The entries of the front matter for these sections."""
@@ -414,7 +423,10 @@ def template(kind: Kind, raw: Mapping[str, Any] | None = None) -> str:
         elif value is not None:
             head += format_entry(field.name, tuple(value) if isinstance(value, list) else value)
         else:
-            choices = f" One of: {', '.join(field.choices)}." if field.choices else ""
+            if field.choices:
+                choices = f" One of: {', '.join(field.choices)}."
+            else:
+                choices = ""
             empty = f"# {field.name}:{' []' if field.type in ('lines', 'words', 'ids') else ''}"
             if field.name == "status" or field.required:
                 if field.name == "status":
@@ -460,7 +472,10 @@ def _change_field(
         )
         block: list[str] = []
         if value is not None and in_section:
-            heading = section.heading if section else field.section
+            if section:
+                heading = section.heading
+            else:
+                heading = field.section
             block = [f"## {heading}", "", *split_lines(_value_to_markdown(value)), ""]
         if section is not None:
             lines[body + section.start : body + section.end] = block
@@ -488,7 +503,10 @@ def _join_lines(before: str, lines: list[str]) -> str:
     """Join the lines with the line ends, and the byte order mark, of the text before."""
     # A checkout may have CRLF (`core.autocrlf`): mixed line ends would show as a change of every
     # line.
-    end = "\r\n" if "\r\n" in before.partition("\n")[0] + "\n" else "\n"
+    if "\r\n" in before.partition("\n")[0] + "\n":
+        end = "\r\n"
+    else:
+        end = "\n"
     return ("\ufeff" if before.startswith("\ufeff") else "") + end.join(lines)
 
 
@@ -650,7 +668,10 @@ def _listed(text: str) -> str | list[str]:
     everywhere.
     """
     try:
-        decoded = json.loads(text) if text.startswith("[") else None
+        if text.startswith("["):
+            decoded = json.loads(text)
+        else:
+            decoded = None
     except (ValueError, RecursionError):
         return text
     if isinstance(decoded, list) and all(isinstance(one, str) for one in decoded):
@@ -699,7 +720,10 @@ def _change_skill(kind: Kind, text: str, values: Mapping[str, Value | None]) -> 
         if field.name in _SKILL_KEYS:
             changed[_SKILL_KEYS[field.name]] = value
             continue
-        key = "version" if field.name == "version" else f"{_OUR_KEY}{field.name.replace('_', '-')}"
+        if field.name == "version":
+            key = "version"
+        else:
+            key = f"{_OUR_KEY}{field.name.replace('_', '-')}"
         ours.pop(key, None)
         if value is not None:
             ours[key] = _joined(kind, field, value)
@@ -709,7 +733,10 @@ def _change_skill(kind: Kind, text: str, values: Mapping[str, Value | None]) -> 
         front, _ = read_front_matter("", lines)
         assert front is not None
         span = next((one for one in front.spans if one.key == key), None)
-        new = [] if value is None else format_entry(key, value)
+        if value is None:
+            new = []
+        else:
+            new = format_entry(key, value)
         if span is None:
             lines[front.end : front.end] = new
         else:
@@ -735,8 +762,14 @@ def _skill_template(kind: Kind, stated_values: Mapping[str, Any]) -> str:
         if field.name in (*_SKILL_KEYS, "version", "updated", "superseded_by") or field.internal:
             continue
         value = stated_values.get(field.name)
-        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
-        choices = f" One of: {', '.join(field.choices)}." if field.choices else ""
+        if isinstance(value, list):
+            text = ", ".join(map(str, value))
+        else:
+            text = str(value or "")
+        if field.choices:
+            choices = f" One of: {', '.join(field.choices)}."
+        else:
+            choices = ""
         key = f"  {_OUR_KEY}{field.name.replace('_', '-')}"
         head += [
             f"  # {field.description}{choices}",

@@ -115,7 +115,10 @@ def events_by_record(
     with ws.store.reading() as db:
         if db is None:
             return events_of
-        also = f" AND name IN ({placeholders(names)})" if names else ""
+        if names:
+            also = f" AND name IN ({placeholders(names)})"
+        else:
+            also = ""
         for batch in chunks(ids):
             for event in stored_events(
                 db, f"record IN ({placeholders(batch)}){also}", [*batch, *names]

@@ -104,7 +104,10 @@ def check_knowledge(
     without a repository.
     """
     unread: list[Problem] = []
-    texts = _staged_files(ws) if staged else _working_files(ws, unread)
+    if staged:
+        texts = _staged_files(ws)
+    else:
+        texts = _working_files(ws, unread)
     result = _check_files(ws.kinds, texts, _ids_in_database(ws))
     result.unread += unread
     for problem, is_removed in _absent_paths(ws, result, staged):
@@ -240,7 +243,10 @@ def _seeded_twice(kinds: Mapping[str, Kind], records: Mapping[str, Record]) -> I
             continue
         other = first.setdefault((record.kind, seed), record.id)
         if other != record.id:
-            command = "kl seed --system" if record.text("source") == _SYSTEM else "kl seed"
+            if record.text("source") == _SYSTEM:
+                command = "kl seed --system"
+            else:
+                command = "kl seed"
             line = record.lines.get("entity_id", 1)
             reason = f"{record.id} is the same seed as {other}."
             yield Problem(
@@ -308,7 +314,10 @@ def _broken_chains(
         todo = [*reached]
         while todo:
             older = by_id.get(todo.pop())
-            further = {*older.many("supersedes")} - reached if older else set[str]()
+            if older:
+                further = {*older.many("supersedes")} - reached
+            else:
+                further = set[str]()
             reached |= further
             todo += further
         if record.id in reached:
@@ -457,7 +466,10 @@ def _seal(ws: Workspace, record: Record, events: Sequence[Event]) -> Seal:
     last = next((one for one in reversed(events) if CONTENT in one.body), None)
     if last is None:
         return Seal(record.id, record.path, _UNSEALED)
-    state = _VALID if _digest(ws, record.path) == last.body[CONTENT] else _TAMPERED
+    if _digest(ws, record.path) == last.body[CONTENT]:
+        state = _VALID
+    else:
+        state = _TAMPERED
     return Seal(record.id, record.path, state, last.at, last.session)
 
 

@@ -191,7 +191,10 @@ def _blank_inline(text: str, comments: bool = True) -> str:
     while mark := _MARKS.search(text, position):
         start = mark.start()
         if mark[0] == "<!--":
-            comment_end = text.find("-->", mark.end()) if comments else mark.end() - 3
+            if comments:
+                comment_end = text.find("-->", mark.end())
+            else:
+                comment_end = mark.end() - 3
             end, is_text = len(text) if comment_end < 0 else comment_end + 3, not comments
         else:
             end, is_text = _end_of_code(text, mark, runs[len(mark[0])], gaps)

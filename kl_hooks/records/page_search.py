@@ -117,7 +117,10 @@ def search_all(
     sync(ws)
     kinds = wanted.kinds or tuple(_searched_kinds(ws))
     with ws.store.reading("graph") as db:
-        hits = index.search(db, words, NO_LIMIT, kinds) if db is not None else []
+        if db is not None:
+            hits = index.search(db, words, NO_LIMIT, kinds)
+        else:
+            hits = []
     records = {
         record.id: record
         for record in get_records(ws, [hit.id for hit in hits if hit.kind != PAGE_KIND])
@@ -222,7 +225,10 @@ def outgoing_links(
                 node = ""
             else:
                 node = link_target(ws, db, names, target, method)
-            several = tuple(one.path for one in targets) if len(targets) > 1 else ()
+            if len(targets) > 1:
+                several = tuple(one.path for one in targets)
+            else:
+                several = ()
             page_links.append(PageLink(target, line, node, titles.get(node, ""), several, method))
         return page_links
 
@@ -230,7 +236,10 @@ def outgoing_links(
 def backlinks(ws: Workspace, page: Page) -> list[PageLine]:
     """Return all lines that link to a page, by path and line."""
     with ws.store.reading("graph") as db:
-        incoming = links.incoming(db, page.node, LINK_RELATION) if db is not None else []
+        if db is not None:
+            incoming = links.incoming(db, page.node, LINK_RELATION)
+        else:
+            incoming = []
         pages = {one.path: one for one in all_pages(db)}
     return [
         PageLine(pages[one.path], one.line, _line_text(ws, one.path, one.line))
@@ -253,7 +262,10 @@ def unlinked_mentions(ws: Workspace, page: Page, limit: int = 20) -> list[PageLi
             rows = db.rows("SELECT path, node, id, title FROM page ORDER BY changed DESC, path")
         else:
             rows = []
-        likely = _pages_with_words(ws, db, names) if db is not None else None
+        if db is not None:
+            likely = _pages_with_words(ws, db, names)
+        else:
+            likely = None
     for row in rows:
         other = Page(*row)
         if other.path in linked or (likely is not None and other.path not in likely):

@@ -261,11 +261,20 @@ def parse_page(path: str, data: bytes, most: int = MOST_PAGE_BYTES) -> PageText:
         lines[: front.end + 1] = [""] * (front.end + 1)
     body = "\n".join(lines)
     markdown = path.endswith(".md")
-    page_headings = headings(body) if markdown else _rst_headings(lines)
-    stated_title = front.raw.get("title", "") if front is not None else ""
+    if markdown:
+        page_headings = headings(body)
+    else:
+        page_headings = _rst_headings(lines)
+    if front is not None:
+        stated_title = front.raw.get("title", "")
+    else:
+        stated_title = ""
     top_headings = [heading.words for heading in page_headings if heading.level == 1]
     # of several the first is one of the parts: the newest release of a changelog is not its title
-    first = top_headings[0] if len(top_headings) == 1 else ""
+    if len(top_headings) == 1:
+        first = top_headings[0]
+    else:
+        first = ""
     stem = path.rpartition("/")[2].rpartition(".")[0]
     title = one_line(
         (stated_title if isinstance(stated_title, str) and stated_title.strip() else first).strip()
@@ -294,7 +303,10 @@ def _split_page(
     page_headings = [
         heading._replace(words=redact_text(heading.words)) for heading in page_headings
     ]  # the anchor becomes part of a graph ID
-    begin = page_headings[0].line if page_headings else len(lines)
+    if page_headings:
+        begin = page_headings[0].line
+    else:
+        begin = len(lines)
     yield PageSection(title, (), "", 1, max(begin, 1), "\n".join(lines[:begin]))
     anchors: dict[str, int] = {}
     above: list[Heading] = []

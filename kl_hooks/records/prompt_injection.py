@@ -327,7 +327,10 @@ _ESCAPES: Final = re.compile(r"(?:\\x[0-9a-f]{2}|\\u00[0-9a-f]{2}){6,}", re.IGNO
 
 def injection_reasons(text: str) -> tuple[str, ...]:
     """Return why a text should be quarantined, one reason each; empty: it need not be."""
-    reasons = [f"it is longer than {LONGEST} characters"] if len(text) > LONGEST else []
+    if len(text) > LONGEST:
+        reasons = [f"it is longer than {LONGEST} characters"]
+    else:
+        reasons = []
     # a byte order mark is no part of the text
     text = _COLOUR.sub("", text[:LONGEST].replace("\r\n", "\n").removeprefix("\ufeff"))
     bare = _EMOJI_JOIN.sub("", text)

@@ -154,7 +154,10 @@ def list_and_count(
                     [*params, *in_both],
                 )
             # What a record is about is not a column: then all are read and filtered here.
-            most = "" if wanted.about else f" LIMIT {max(limit - len(selected), 0)}"
+            if wanted.about:
+                most = ""
+            else:
+                most = f" LIMIT {max(limit - len(selected), 0)}"
             where_sorted = f"{where} ORDER BY kind, id{most}"
             if table == "authored":
                 records = records_in_files(db, where_sorted, params)
@@ -179,7 +182,10 @@ def search_records(
     kinds = wanted.kinds or tuple(ws.kinds)
     with ws.store.reading("graph") as db:
         # More hits than the limit: the filter may exclude some.
-        hits = index.search(db, words, max(limit * 4, 100), kinds) if db is not None else []
+        if db is not None:
+            hits = index.search(db, words, max(limit * 4, 100), kinds)
+        else:
+            hits = []
     ids = list(dict.fromkeys(hit.id for hit in hits))
     records = {record.id: record for record in get_records(ws, ids)}
     return [
@@ -229,7 +235,10 @@ def past_versions(ws: Workspace, record: Record) -> list[Version]:
     it was one.
     """
     log = ("log", "--follow", "--format=%x01%h%x00%aI%x00%s", "--", f":(top){record.path}")
-    commits = git_output(ws, *log).decode("utf-8", "replace").split("\1")[1:] if record.path else []
+    if record.path:
+        commits = git_output(ws, *log).decode("utf-8", "replace").split("\1")[1:]
+    else:
+        commits = []
     sql = "SELECT version, until, how, body FROM record_version WHERE id = ? ORDER BY version DESC"
     return [
         *(Version(*commit.strip("\n").split("\0")) for commit in commits),
@@ -318,7 +327,10 @@ def record_now(kind: Kind, record: Record, now: str, *, whole: bool = True) -> d
         row["proposal"] = record.proposal
     if whole:
         return row | {"fields": values, "body": record.body}
-    named = (*kind.identity, *kind.list_fields, "source", "date") if kind.list_fields else ()
+    if kind.list_fields:
+        named = (*kind.identity, *kind.list_fields, "source", "date")
+    else:
+        named = ()
     return row | {
         "tags": values.get("tags", []),
         "fields": {name: values[name] for name in named if name in values},

@@ -346,7 +346,10 @@ def records_in_rows(db: Database, where: str, params: Sequence[Any] = ()) -> lis
 def shared_columns(record: Record) -> tuple[str, str, str, str, str | None, str]:
     """Return status, title, tags, authority, expires and body, as both tables have them."""
     # Between spaces, so that `LIKE '% tag %'` finds whole tags only.
-    tags = f" {' '.join(record.many('tags'))} ".lower() if record.many("tags") else ""
+    if record.many("tags"):
+        tags = f" {' '.join(record.many('tags'))} ".lower()
+    else:
+        tags = ""
     until = expiry_moment(record.text("expires"))
     return (
         record.status,
@@ -470,7 +473,10 @@ class NewIds:
     def _is_taken(self, identifier: str) -> bool:
         # An ID that is a hash of its record may come back after a deletion: it is the same record
         # again.
-        ignored = "gone" if self._kind.numbering == "hash" else ""
+        if self._kind.numbering == "hash":
+            ignored = "gone"
+        else:
+            ignored = ""
         if self._db.row("SELECT 1 FROM record WHERE id = ? AND rests <> ?", (identifier, ignored)):
             return True
         # on disk too: another process may have written a file since the index was read
@@ -491,7 +497,10 @@ def used_numbers(ws: Workspace, kind: Kind) -> set[int]:
     history show.
     """
     with ws.store.reading() as db:
-        in_rows = [] if db is None else [*_numbers_in_rows(db, kind)]
+        if db is None:
+            in_rows = []
+        else:
+            in_rows = [*_numbers_in_rows(db, kind)]
     return {*_numbers_of_files(ws, kind), *in_rows}
 
 

@@ -216,7 +216,10 @@ def _written_by_people(ws: Workspace, files: Mapping[str, str]) -> frozenset[str
             (event.body[CONTENT] for event in reversed(events) if CONTENT in event.body), None
         )
         with suppress(UsageProblem):  # one that can't be read is nobody's
-            data = read_small(ws.root / files[identifier], within=ws.root) if content else None
+            if content:
+                data = read_small(ws.root / files[identifier], within=ws.root)
+            else:
+                data = None
             if data is not None and hashlib.sha256(data).hexdigest() == content:
                 paths.add(files[identifier])
     return frozenset(paths)

@@ -225,7 +225,10 @@ def plan_seeding(
     kinds = tuple(
         dict.fromkeys([*(seed.kind for seed in seeds), *(_DOCUMENT_KINDS if paths else ())])
     )
-    existing = list_records(ws, RecordFilter(kinds, archived=True, expired=True)) if kinds else []
+    if kinds:
+        existing = list_records(ws, RecordFilter(kinds, archived=True, expired=True))
+    else:
+        existing = []
     existing = [one for one in existing if one.text("source") != SYSTEM_SOURCE or not paths]
     return plan_steps(
         ws.kinds, seeds, existing, _deleted_keys(ws, existing), force=force, paths=paths
@@ -273,7 +276,10 @@ def seeded_records(ws: Workspace, scopes: Sequence[str] = SEED_SCOPES) -> list[t
     """
     seeded = []
     for record in list_records(ws, RecordFilter(archived=True, expired=True)):
-        scope = "system" if record.text("source") == SYSTEM_SOURCE else "project"
+        if record.text("source") == SYSTEM_SOURCE:
+            scope = "system"
+        else:
+            scope = "project"
         if record.text("entity_id") and scope in scopes and not record.broken:
             edited = record.text("seeded_hash") != content_digest(
                 ws.kinds[record.kind], record.values
@@ -322,7 +328,10 @@ def _change_seeded(ws: Workspace, step: Step) -> Record:
         name: value for name, value in seed.values.items() if name != "status"
     }  # verbs change a status
     is_back = step.record.text("source_hash") == _REMOVED
-    back = {"status": ws.kinds[seed.kind].live[0]} if is_back else {}
+    if is_back:
+        back = {"status": ws.kinds[seed.kind].live[0]}
+    else:
+        back = {}
     changes = {**cleared, **values, **back, **_seed_fields(ws, seed)}
     return change_record(ws, step.record, changes, how="seed", by="seed")
 

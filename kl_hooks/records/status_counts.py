@@ -23,7 +23,10 @@ def records_by_status(ws: Workspace, select: _Select = list) -> dict[str, dict[s
     counts: dict[str, dict[str, int]] = {}
     records = select(list_records(ws, RecordFilter(archived=True)))
     for record in with_stale_status(ws, records):
-        name = "archived" if record.archived else record.status
+        if record.archived:
+            name = "archived"
+        else:
+            name = record.status
         by_status = counts.setdefault(record.kind, {})
         by_status[name] = by_status.get(name, 0) + 1
     return counts

@@ -110,11 +110,20 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
     digest = hashlib.sha256(repr(digests).encode()).hexdigest()
     with ws.store.reading("graph") as db:
         whole = not only or not _is_read_with(db, digest)
-        kinds = ws.kinds if whole else {name: ws.kinds[name] for name in only if name in ws.kinds}
+        if whole:
+            kinds = ws.kinds
+        else:
+            kinds = {name: ws.kinds[name] for name in only if name in ws.kinds}
         listed = authored_files(ws.root, kinds, ws.clock.now() * 1000)
         known_files, known_pages = _known_files(db, digest, kinds), _known_pages(db)
-        row = db.row("SELECT value FROM authored_from WHERE name = ?", (_CHANGE,)) if db else None
-        cursor = int(row[0]) if row and _is_read_with(db, digest) else 0
+        if db:
+            row = db.row("SELECT value FROM authored_from WHERE name = ?", (_CHANGE,))
+        else:
+            row = None
+        if row and _is_read_with(db, digest):
+            cursor = int(row[0])
+        else:
+            cursor = 0
         changed, newest = _changed_rows(ws, cursor)
         pages = docs_pages(ws) if whole else known_pages
         same = known_files == listed and newest == cursor and known_pages == pages
@@ -272,7 +281,10 @@ def _read_file(ws: Workspace, db: Database, path: str, stamp: str) -> Record | N
     problems = [redact_problem(one) for one in document.problems]
     error = json.dumps([[p.path, p.line, p.column, p.message, p.hint] for p in problems])
     extra = json.dumps({"text": record.body, "lines": dict(record.lines)} if record else {})
-    columns = shared_columns(record) if record else ("", "", "", "", None, "{}")
+    if record:
+        columns = shared_columns(record)
+    else:
+        columns = ("", "", "", "", None, "{}")
     digest = hashlib.sha256(data).hexdigest()
     db.execute("DELETE FROM authored WHERE path = ?", (path,))
     db.execute(
@@ -396,7 +408,10 @@ def _sync_pages(
         from kl_hooks.records.pages import Page, read_page
     db.many("DELETE FROM page WHERE path = ?", [(path,) for path in {*removed, *vanished}])
     for path, record in read.items():
-        text = read_page(ws, path) if "[[" in record.body or "](" in record.body else None
+        if "[[" in record.body or "](" in record.body:
+            text = read_page(ws, path)
+        else:
+            text = None
         node = _record_node(ws.kinds[record.kind], record)
         _write_page_row(db, ws, Page(path, node, record.id, record.title), "", text)
     _index_sections(db, {}, vanished)
@@ -511,7 +526,10 @@ def _resolve_links(
             Link(source, LINK_RELATION, to, path, line, method) for to, line, method in leads
         ]
         if authored:
-            records = [read[path]] if path in read else records_in_files(db, "path = ?", (path,))
+            if path in read:
+                records = [read[path]]
+            else:
+                records = records_in_files(db, "path = ?", (path,))
             batch[path] += [
                 link for one in records for link in _record_links(ws.kinds[one.kind], one)
             ]

@@ -122,7 +122,9 @@ def node_id(text: str) -> str:
             "Give a path from the root of the repository, or an Id.",
         )
     plain = "/".join(part for part in parts if part not in ("", "."))
-    return f"test:{plain}" if "::" in plain else f"file:{plain}"
+    if "::" in plain:
+        return f"test:{plain}"
+    return f"file:{plain}"
 
 
 def _given_by_field(
@@ -192,7 +194,10 @@ def _multiline(field: Field, raw_value: Any) -> str:
 
 
 def _lines(field: Field, raw_value: Any) -> tuple[str, ...]:
-    items = list(raw_value) if isinstance(raw_value, list | tuple) else [raw_value]
+    if isinstance(raw_value, list | tuple):
+        items = list(raw_value)
+    else:
+        items = [raw_value]
     if len(items) > _MAX_ITEMS:
         raise InvalidValue(f"has {len(items)} items; at most {_MAX_ITEMS} are allowed.")
     texts = [_as_text(item, _MAX_TEXT) for item in items if item is not None]
@@ -221,7 +226,10 @@ def _number(field: Field, given: Any) -> int:
     # bool is a subclass of int (PEP 285): `true` would be 1
     if isinstance(given, bool):
         raise InvalidValue("must be a number.")
-    text = str(given).strip() if isinstance(given, str | int | float) else ""
+    if isinstance(given, str | int | float):
+        text = str(given).strip()
+    else:
+        text = ""
     if field.most == 100 and _FRACTION.fullmatch(text):
         text = str(round(float(text) * 100))
     if isinstance(given, float) and text.endswith(".0"):
@@ -232,7 +240,10 @@ def _number(field: Field, given: Any) -> int:
 
 
 def _flag(field: Field, raw_value: Any) -> bool:
-    word = str(raw_value).strip().lower() if isinstance(raw_value, str | bool | int) else ""
+    if isinstance(raw_value, str | bool | int):
+        word = str(raw_value).strip().lower()
+    else:
+        word = ""
     if word in _TRUE or word in _FALSE:
         return word in _TRUE
     raise InvalidValue("must be true or false.")
@@ -259,7 +270,10 @@ def _ids(field: Field, raw_value: Any) -> tuple[str, ...]:
 
 
 def _id_texts(field: Field, raw_value: Any) -> tuple[str, ...]:
-    texts = raw_value.split(",") if isinstance(raw_value, str) else raw_value
+    if isinstance(raw_value, str):
+        texts = raw_value.split(",")
+    else:
+        texts = raw_value
     return _split_unique(_lines(field, texts))
 
 

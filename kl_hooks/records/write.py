@@ -100,11 +100,17 @@ class Proposal(NamedTuple):
         """`edit: title → Ship it (agent:bot, 2026-11-22)`."""
         parts = []
         for name, value in self.changes.items():
-            text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            if isinstance(value, list | tuple):
+                text = ", ".join(map(str, value))
+            else:
+                text = str(value)
             parts.append(
                 f"{name} removed" if value is None else f"{name.replace('_', ' ')} → {text}"
             )
-        summary = f"{self.how}: {'; '.join(parts)}" if parts else self.how
+        if parts:
+            summary = f"{self.how}: {'; '.join(parts)}"
+        else:
+            summary = self.how
         return f"{one_line(summary, _MAX_LINE)} ({one_line(self.by, 80)}, {self.at[:10]})"
 
 
@@ -409,7 +415,10 @@ def _refuse_odd_spelling(kind: Kind, values: Mapping[str, Value], place: str) ->
     """Raise Problems for given values that do not have the form of their field."""
     problems = []
     for field in kind.all_fields:
-        value = values.get(field.name, ()) if field.pattern else ()
+        if field.pattern:
+            value = values.get(field.name, ())
+        else:
+            value = ()
         for text in value if isinstance(value, tuple) else (str(value),):
             if not re.fullmatch(field.pattern, text):
                 odd = f'"{field.name}" holds {one_line(text, 60)!r}.'
@@ -470,7 +479,10 @@ def _as_stored_now(db: Database, record: Record, how: str) -> Record:
 
     A file is read again when it is changed. UsageProblem for a row that was removed meanwhile.
     """
-    row = None if record.path else next(iter(records_in_rows(db, "id = ?", (record.id,))), None)
+    if record.path:
+        row = None
+    else:
+        row = next(iter(records_in_rows(db, "id = ?", (record.id,))), None)
     if row is None or row.rests == "state":
         if not row:
             return record
@@ -486,7 +498,10 @@ def _with_defaults(
 ) -> dict[str, Value]:
     """Add status, date, authority and the moment of expiry where these were not given."""
     now = ws.clock.now()
-    date = _today(ws) if kind.storage == "file" else iso(now)
+    if kind.storage == "file":
+        date = _today(ws)
+    else:
+        date = iso(now)
     completed: dict[str, Value] = {
         "status": kind.statuses[0],
         "date": date,
@@ -677,7 +692,10 @@ def _naming(ws: Workspace, identifier: str) -> list[Record]:
 
     sync(ws)
     with ws.store.reading("graph") as db:
-        incoming = links.incoming(db, record_node(identifier)) if db is not None else []
+        if db is not None:
+            incoming = links.incoming(db, record_node(identifier))
+        else:
+            incoming = []
     return get_records(
         ws,
         sorted({link.source.removeprefix("adr:") for link in incoming if link.method == "record"}),
@@ -729,7 +747,10 @@ def _refuse_cycle(ws: Workspace, record: Record, status: str) -> None:
 
 
 def _mark_superseded(ws: Workspace, old: Record, new: Record, by: str) -> Record:
-    status = {"status": SUPERSEDED} if SUPERSEDED in ws.kinds[old.kind].statuses else {}
+    if SUPERSEDED in ws.kinds[old.kind].statuses:
+        status = {"status": SUPERSEDED}
+    else:
+        status = {}
     if new.id in old.many("superseded_by") and (not status or old.status == SUPERSEDED):
         return old
     later = list(dict.fromkeys([*old.many("superseded_by"), new.id]))

@@ -115,7 +115,10 @@ class Trust(NamedTuple):
 
 def fingerprint(key: str) -> str:
     """`SHA256:…` of a public key (`ssh-ed25519 AAAA…`). ValueError for what is none."""
-    blob = b64decode(key.split()[1], validate=True) if len(key.split()) > 1 else b""
+    if len(key.split()) > 1:
+        blob = b64decode(key.split()[1], validate=True)
+    else:
+        blob = b""
     if not blob:
         raise ValueError("not a public key")
     return "SHA256:" + b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
@@ -137,7 +140,10 @@ def trusted_keys(ws: Workspace, trust_ref: str = "") -> Trust:
     The commit is `trust_ref`, else what the user's `kl.trustRef` names; without either the file
     does not count: the checkout that is judged must not decide whom to trust.
     """
-    configured = ws.git_settings.kl if ws.git_settings else {}
+    if ws.git_settings:
+        configured = ws.git_settings.kl
+    else:
+        configured = {}
     keys: dict[str, TrustedKey] = {}
     problems: list[Problem] = []
     for entries in (
@@ -583,9 +589,15 @@ def add_receipts(ws: Workspace, signed: Sequence[SignedReceipt], origin: str) ->
             row[0]
             for row in db.rows(f"SELECT run FROM receipt WHERE origin NOT LIKE '{IMPORTED}%'")
         }
-        own_runs = own if origin.startswith(IMPORTED) else set()
+        if origin.startswith(IMPORTED):
+            own_runs = own
+        else:
+            own_runs = set()
         # and what is here whole, out of a bundle, with the same signatures
-        whole = _signers_by_run(db) if origin.startswith(NOTES) else {}
+        if origin.startswith(NOTES):
+            whole = _signers_by_run(db)
+        else:
+            whole = {}
         unknown = [
             one
             for one in signed

@@ -87,7 +87,10 @@ def share_events(
     new = [event for name, event in _own_events(ws).items() if name not in shared]
     if new and not dry_run:
         rows = [_row(event) for event in new]
-        signatures = [sign(_SIGNED + canonical(rows), key)[1]] if key else []
+        if key:
+            signatures = [sign(_SIGNED + canonical(rows), key)[1]]
+        else:
+            signatures = []
         plain = {
             "schema": _SCHEMA,
             "events": rows,
@@ -110,7 +113,10 @@ def import_events(ws: Workspace, repo: Repository, limits: Limits) -> tuple[int,
     trusted = trusted_keys(ws).keys
     now = iso(ws.clock.now())
     with ws.store.reading() as db:
-        there = db if db is not None and _has_table(db) else None
+        if db is not None and _has_table(db):
+            there = db
+        else:
+            there = None
         sql = "SELECT name, value FROM evidence_cursor WHERE name LIKE 'events:%'"
         rows_of_cursors = there.rows(sql) if there else []
         cursors = {str(name).removeprefix("events:"): str(at) for name, at in rows_of_cursors}

@@ -50,7 +50,10 @@ def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str |
         if isinstance(entry, Problem):
             problems.append(entry)
             continue
-        signed = entry if isinstance(entry, SignedReceipt) else SignedReceipt(entry, ())
+        if isinstance(entry, SignedReceipt):
+            signed = entry
+        else:
+            signed = SignedReceipt(entry, ())
         if flaw := import_flaw(signed.receipt):
             problems.append(Problem(name, number, 1, f"refused: {flaw}."))
         else:

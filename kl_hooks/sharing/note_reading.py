@@ -126,7 +126,10 @@ class NoteReading:
         """Store how far each ref was read, in a transaction that the caller holds."""
         for content in self._read:
             for ref in content.refs:
-                end = "" if content.end is None else f" {content.end}"
+                if content.end is None:
+                    end = ""
+                else:
+                    end = f" {content.end}"
                 write_cursor(db, f"{prefix}:{ref.name}", f"{self._stamp(ref)}{end}")
 
     def remark(self) -> str:
@@ -136,7 +139,10 @@ class NoteReading:
         if not waiting:
             return ""
         names = ", ".join(content.writer for content in waiting[:_SHOWN])
-        remaining = f" and {len(waiting) - _SHOWN} more" if len(waiting) > _SHOWN else ""
+        if len(waiting) > _SHOWN:
+            remaining = f" and {len(waiting) - _SHOWN} more"
+        else:
+            remaining = ""
         number = counted(len(waiting), "writer")
         return f"notes of {number} not read to their end ({names}{remaining}): run kl sync again."
 

@@ -273,7 +273,10 @@ def share(
     remarks: list[str] = []
     # fetched first: then it is known whether there is anything to push
     fetched = not dry_run and fetch_notes(repo, remote, remarks)
-    done = import_notes(ws, _OF_A_SYNC) if pull and fetched else Shared()
+    if pull and fetched:
+        done = import_notes(ws, _OF_A_SYNC)
+    else:
+        done = Shared()
     done = done._replace(
         writer=writer,
         remote=remote,
@@ -290,7 +293,10 @@ def share(
             # before the receipts: these are written once, and vouch for the sets
             remarks += share_executed(repo, writer, new, sets)
             _write_receipts(repo, writer, new, key)
-        events = share_events(ws, repo, writer, key, dry_run=dry_run) if receipts is None else []
+        if receipts is None:
+            events = share_events(ws, repo, writer, key, dry_run=dry_run)
+        else:
+            events = []
         pushed = fetched and push_notes(repo, remote, writer, remarks)
         signed = key is not None and bool(new or events)
         done = done._replace(added=tuple(new), events=tuple(events), signed=signed, pushed=pushed)
@@ -329,7 +335,10 @@ def _without_repeated_checks(receipts: Sequence[Receipt]) -> list[Receipt]:
     newest: dict[str, Receipt] = {}
     for receipt in sorted(receipts, key=lambda receipt: receipt.ended):
         is_check = all(evidence.kind == "Validator" for evidence in receipt.evidence)
-        statement = replace(receipt, run="", started="", ended="").id if is_check else receipt.run
+        if is_check:
+            statement = replace(receipt, run="", started="", ended="").id
+        else:
+            statement = receipt.run
         newest[statement] = receipt
     runs = {receipt.run for receipt in newest.values()}
     return [receipt for receipt in receipts if receipt.run in runs]
@@ -343,7 +352,10 @@ def _recorded_here(ws: Workspace) -> list[Receipt]:
         else:
             entries = []
         # a run of edited files is of no use to others, unless they were committed as they were
-        trees = {tree for (tree,) in db.rows("SELECT tree FROM commit_log")} if db else set()
+        if db:
+            trees = {tree for (tree,) in db.rows("SELECT tree FROM commit_log")}
+        else:
+            trees = set()
     own = (entry for entry in sorted(entries, key=lambda entry: entry.seq) if not entry.folded)
     ours = (
         entry.receipt
@@ -429,7 +441,10 @@ def import_notes(ws: Workspace, limits: Limits | None = None) -> Shared:
     refs = refs_of(repo, _SORT)
     with ws.store.reading() as db:
         reading = NoteReading(refs, _SORT, _cursors(db), limits)
-        known_lines = _KnownLines.of_store(db) if reading else _KnownLines()
+        if reading:
+            known_lines = _KnownLines.of_store(db)
+        else:
+            known_lines = _KnownLines()
     remarks: list[str] = []
     receipts: list[SignedReceipt] = []
     refused: list[str] = []

@@ -173,7 +173,10 @@ def _parts(plain: Mapping[str, Any]) -> list[bytes]:
     for path in sorted({*own, *plain["files"]}):
         # no more where the run has no row for the file: what is put together again must have its
         # digest
-        rows = [plain["files"][path]] if path in plain["files"] else []
+        if path in plain["files"]:
+            rows = [plain["files"][path]]
+        else:
+            rows = []
         file_rows = [[[names[at] for at in some], imports, why] for some, imports, why in rows]
         parts.append(["file", path, own.get(path, []), *file_rows])
     parts += [

@@ -119,7 +119,10 @@ class Conflict(NamedTuple):
         """Return its weight, up to three times as much the longer it is there, and up to twice for
         alike texts.
         """
-        days = age_in_days(now, self.since) if self.since else 0.0
+        if self.since:
+            days = age_in_days(now, self.since)
+        else:
+            days = 0.0
         return SEVERITIES[self.severity] * min(max(days / 30, 1.0), 3.0) * (1 + self.similarity)
 
     def to_dict(self, now: int) -> dict[str, Any]:
@@ -377,7 +380,10 @@ def _states(ws: Workspace) -> dict[str, tuple[str, int, int]]:
             str(event.body.get("state")),
             micros(event.at),
         )
-        since = state_of[key][1] if key in state_of and state != STATES[0] else moment
+        if key in state_of and state != STATES[0]:
+            since = state_of[key][1]
+        else:
+            since = moment
         # a repair that is taken back (git checkout) leaves the conflict open again: no person
         # decided about it
         state_of[key] = ("" if event.body.get("reason") == _REPAIRED else state, since, moment)
@@ -433,7 +439,10 @@ def detect(
         repairs = tuple(_link(skill.title, name) for _, name in nearest)
         # where no skill states agents or relations, that one has none is no news
         if repairs or (facts[skill.title].age > 60 and len(lonely) < len(active)):
-            advice = "" if repairs else ": name an agent or a related skill, or archive it"
+            if repairs:
+                advice = ""
+            else:
+                advice = ": name an agent or a related skill, or archive it"
             reason = f"no agent has {skill.title}, and no relation leads to it{advice}"
             yield Conflict("orphan", (skill.title,), reason, 0.0, repairs)
     for skill in active:
@@ -484,7 +493,10 @@ def _relations(active: Sequence[Record], skill_by_node: Mapping[str, Record]) ->
         for to in (*skill.many("requires"), *skill.many("composes")):
             other = skill_by_node.get(to)
             if other is None or other.status != "active":
-                what = "does not exist" if other is None else f"is {other.status}"
+                if other is None:
+                    what = "does not exist"
+                else:
+                    what = f"is {other.status}"
                 name = to.removeprefix("skill:")
                 yield Conflict(
                     "dependency", (skill.title, name), f"{skill.title} needs {name}, which {what}"
@@ -516,7 +528,10 @@ def _relations(active: Sequence[Record], skill_by_node: Mapping[str, Record]) ->
                     " read: NAME>=1.2"
                 )
                 yield Conflict("version_mismatch", (skill.title, one_line(text, 60)), reason)
-            other = skill_by_node.get(skill_node(match[1])) if match else None
+            if match:
+                other = skill_by_node.get(skill_node(match[1]))
+            else:
+                other = None
             if match and other and _number(other.text("version")) < _number(match[2]):
                 stated_version = other.text("version") or "none"
                 reason = f"{skill.title} needs version {match[2]} of {other.title}, which has {stated_version}"
@@ -566,7 +581,10 @@ def _cycles(
         )
         text = f"{weakest[0]}: no longer {relation[weakest]} {weakest[1]}"
         repair = Repair(weakest[0], {relation[weakest]: f"- {skill_node(weakest[1])}"}, text)
-        remainder = f" and {len(path) - _LONGEST_CYCLE} more" if len(path) > _LONGEST_CYCLE else ""
+        if len(path) > _LONGEST_CYCLE:
+            remainder = f" and {len(path) - _LONGEST_CYCLE} more"
+        else:
+            remainder = ""
         shown = " → ".join([*path[:_LONGEST_CYCLE], *([] if remainder else path[:1])])
         yield Conflict(
             "circular_dependency",

@@ -236,7 +236,10 @@ def discover(
     if any(skill.depth for skill in matches):
         methods += ["graph"]
     matches = matches[:limit]
-    texts = instructions(matches, budget) if mode == "auto" else {}
+    if mode == "auto":
+        texts = instructions(matches, budget)
+    else:
+        texts = {}
     return Discovery(tuple(matches), texts, tuple(methods), len(every) - len(live), note)
 
 

@@ -227,7 +227,10 @@ def start_use(ws: Workspace, name: str, seed: str = "", author: str = "") -> Use
     seed = one_line(seed, 200) or session_id or os.urandom(8).hex()
     variant_of = variants(ws, record)
     chosen = assign(record.id, {one: traffic for one, (_, traffic) in variant_of.items()}, seed)
-    variant = variant_of[chosen][0] if chosen in variant_of else record
+    if chosen in variant_of:
+        variant = variant_of[chosen][0]
+    else:
+        variant = record
     use = Use(
         os.urandom(6).hex(),
         record.id,
@@ -286,7 +289,10 @@ def end_use(ws: Workspace, which: str, success: bool | None = None, author: str 
             raise UsageProblem(
                 "the use that is open was begun in another session.", place=which, hint=hint
             )
-        reason = "this use is over already." if mine else "you began no use of it."
+        if mine:
+            reason = "this use is over already."
+        else:
+            reason = "you began no use of it."
         raise UsageProblem(reason, place=which, hint="Begin one: kl skill use NAME")
     use = open_uses[-1]
     body = {"use": use.id, "success": success, "actor": actor}
@@ -319,7 +325,10 @@ def uses(ws: Workspace) -> list[Use]:
         if use is not None and not use.ended:
             stated = event.body.get("success")
             author = str(event.body.get("actor", ""))
-            asserted = stated if isinstance(stated, bool) else None
+            if isinstance(stated, bool):
+                asserted = stated
+            else:
+                asserted = None
             use_by_id[use.id] = use._replace(ended=micros(event.at), asserted=asserted, by=author)
     return list(use_by_id.values())
 
@@ -419,7 +428,10 @@ def judge(
     failed = [
         one for one in runs if one.source == "command" and one.result.get("exit") not in (0, None)
     ]
-    reasons = [f"{counted(len(failed), 'command')} failed"] if failed else []
+    if failed:
+        reasons = [f"{counted(len(failed), 'command')} failed"]
+    else:
+        reasons = []
     back = [sha for sha in commits if any(sha.startswith(one) for one in reverted)]
     if commits:
         reasons.append(
@@ -435,7 +447,10 @@ def judge(
         return Outcome(
             use.asserted, (*reasons, f"a person stated: {'success' if use.asserted else 'failure'}")
         )
-    stated = ["its agent stated it, which is no evidence"] if use.asserted is not None else []
+    if use.asserted is not None:
+        stated = ["its agent stated it, which is no evidence"]
+    else:
+        stated = []
     return Outcome(None, (*reasons, *stated) or ("no receipt of its session",))
 
 
@@ -522,7 +537,10 @@ def measure(
         rates.append(
             sum(outcomes_of_window) / len(outcomes_of_window) if outcomes_of_window else None
         )
-    trend = rates[0] - rates[1] if rates[0] is not None and rates[1] is not None else 0.0
+    if rates[0] is not None and rates[1] is not None:
+        trend = rates[0] - rates[1]
+    else:
+        trend = 0.0
     return Effectiveness(
         len(recorded_uses),
         len(judged),

@@ -74,7 +74,10 @@ def read_without_links(within: Path, path: Path, most: int = MAX_BYTES) -> bytes
         return None
     except (OSError, ValueError) as error:
         linked = isinstance(error, OSError) and error.errno in (errno.ELOOP, errno.ENOTDIR)
-        reason = "is reached by a link." if linked else f"can't be read: {error}."
+        if linked:
+            reason = "is reached by a link."
+        else:
+            reason = f"can't be read: {error}."
         raise UsageProblem(reason, place=str(path)) from error
     return _read_regular(handle, path, most)
 

@@ -175,7 +175,10 @@ def _batches(db: Database, table: Table, last: Row | None = None) -> Iterator[li
     key, columns = ", ".join(table.key), ", ".join(table.columns)
     places = [table.columns.index(one) for one in table.key]
     while True:
-        after = f" WHERE ({key}) > ({placeholders(table.key)})" if last else ""
+        if last:
+            after = f" WHERE ({key}) > ({placeholders(table.key)})"
+        else:
+            after = ""
         rows = db.rows(
             f"SELECT {columns} FROM {table.name}{after} ORDER BY {key} LIMIT {_BATCH}", last or ()
         )

@@ -199,7 +199,10 @@ def _without_key_lines(text: str) -> str:
     position = 0
     for line_break in [*_BREAK.finditer(text), None]:
         line = text[position : line_break.start() if line_break else len(text)].strip()
-        after = line_break.end() if line_break else len(text)
+        if line_break:
+            after = line_break.end()
+        else:
+            after = len(text)
         if line and (
             not _KEY_LINE.fullmatch(line) or (len(line) < 16 and line_break and keep == position)
         ):
@@ -405,7 +408,10 @@ def _assigned_secrets(text: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     position = 0
     for place in _keywords(text):
-        match = _assignment().match(text, place) if place >= position else None
+        if place >= position:
+            match = _assignment().match(text, place)
+        else:
+            match = None
         if match is None:
             continue
         # a sentence between a noun and its value may name another secret
@@ -438,12 +444,17 @@ def _assigned_name(match: re.Match[str]) -> str:
     name = (head[0] if head else "") + match.string[start : match.end("rest")]
     # `the signing key is …`: a name that is written as words
     is_spaced = name.lower() == "key" and match["sep"]
-    before = _WORD_BEFORE.search(match.string, max(0, start - 20), start) if is_spaced else None
+    if is_spaced:
+        before = _WORD_BEFORE.search(match.string, max(0, start - 20), start)
+    else:
+        before = None
     if before is None:
         return name
     word = before[1].lower()
     is_named = bool(match["sep"].strip()) or word in _PUBLIC_KEYS or word in _WITH_KEY
-    return f"{word} key" if is_named else name
+    if is_named:
+        return f"{word} key"
+    return name
 
 
 _WORD_BEFORE: Final = re.compile(r"(?<![A-Za-z])([A-Za-z]{3,15}) \Z")
@@ -596,7 +607,10 @@ def _hide_command_secrets(text: str) -> str:
             lines = [match.end() for match in _LINE_END.finditer(text, done, option.start())]
             start = max([done, option.start() - _MOST, *lines])
             ends = _LINE_END.search(text, option.end(), option.end() + _MOST)
-            done = ends.start() if ends else min(len(text), option.end() + _MOST)
+            if ends:
+                done = ends.start()
+            else:
+                done = min(len(text), option.end() + _MOST)
             spans += _secret_arguments(text, start, done)
     return replace_spans(text, spans, f"{MARK}command]")
 
@@ -938,7 +952,10 @@ def _redact_list(items: list[Any] | tuple[Any, ...]) -> list[Any]:
             and not item.startswith(("-", "[redacted:"))
         )
         redacted.append("[redacted:option]" if hide else redact_value(item))
-        option = _OPTION_NAME.fullmatch(item) if isinstance(item, str) else None
+        if isinstance(item, str):
+            option = _OPTION_NAME.fullmatch(item)
+        else:
+            option = None
         after_secret_option = option is not None and _is_secret_name(option[1])
     return redacted
 

@@ -340,7 +340,10 @@ def _refusal(path: Path, reason: str) -> EnvironmentProblem | None:
     from kl_hooks.store.disk import existing_folder, refusal_in
 
     folder = existing_folder(path.parent)
-    refusal = refusal_in(folder) if folder.is_dir() and os.access(folder, os.W_OK) else None
+    if folder.is_dir() and os.access(folder, os.W_OK):
+        refusal = refusal_in(folder)
+    else:
+        refusal = None
     if refusal is None:
         return None
     words = f"can't be used: {refusal.cause.words} ({reason})."
@@ -361,7 +364,10 @@ def open_sqlite(path: Path, *, write: bool, busy_ms: int = _BUSY_MS) -> SqliteDa
     suspect = write and has_open_journal(path)
     # where nothing can be written next to it, SQLite could neither lock nor recover it
     frozen = not write and not os.access(path.parent, os.W_OK)
-    copy = _copy(path) if frozen and has_open_journal(path) else None
+    if frozen and has_open_journal(path):
+        copy = _copy(path)
+    else:
+        copy = None
     # immutable: no locks, and no look at a journal (sqlite.org/uri.html); only where nothing can be
     # written anyway
     if write or copy:

@@ -251,7 +251,10 @@ def _check(state: State) -> None:
         else:
             reason = "is not a folder."
         named = "KL_STATE, or git config kl.state, names it: name a folder there."
-        hint = named if state.origin == "override" else "Move it away, then try again."
+        if state.origin == "override":
+            hint = named
+        else:
+            hint = "Move it away, then try again."
         raise EnvironmentProblem(reason, place=str(directory), hint=hint)
     info = directory.stat()
     if info.st_uid != us and (link or us != 0):

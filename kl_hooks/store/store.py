@@ -104,7 +104,10 @@ class Store:
         when, before = self._waited.get(database, (0.0, None))
         waited = before is not None and time.monotonic() - when < _PATIENCE
         try:
-            path = self.state.lock if database == "kl" else self.state.graph.with_suffix(".lock")
+            if database == "kl":
+                path = self.state.lock
+            else:
+                path = self.state.graph.with_suffix(".lock")
             stack.enter_context(store_lock(path, wait=0 if waited else self.wait, what=what))
         except StoreBusy as problem:
             if before is not None and waited:
@@ -127,7 +130,10 @@ class Store:
                 self._has_tables = self._has_tables or bool(steps_taken(shared))
                 yield shared if self._has_tables else None
             return
-        idle = self._idle if self._idle_in == threading.get_ident() else None
+        if self._idle_in == threading.get_ident():
+            idle = self._idle
+        else:
+            idle = None
         db = idle.pop(database, None) if idle else None
         if db is None:
             with _os_errors_as_problems(self._path(database)):
@@ -331,7 +337,10 @@ class Store:
         from kl_hooks.store.sqlite import FORMAT
 
         path = self._path(database)
-        version = db.row("PRAGMA user_version") if db.dialect == "sqlite" else None
+        if db.dialect == "sqlite":
+            version = db.row("PRAGMA user_version")
+        else:
+            version = None
         if version and version[0] > FORMAT:
             return newer_error(path, f"format {version[0]}", f"format {FORMAT}")
         try:

@@ -96,7 +96,10 @@ class RedisValues:
         self._prefix, self._local = f"kl:{name}:", local
         parts = urlsplit(url)
         if parts.scheme not in _SCHEMES or parts.password:
-            reason = "has a password in it." if parts.password else "is no URL of a Redis server."
+            if parts.password:
+                reason = "has a password in it."
+            else:
+                reason = "is no URL of a Redis server."
             hint = (
                 "Set the password in KL_REDIS_PASSWORD (and a name in KL_REDIS_USER); the URL such"
                 " as redis://host:6379/0"

@@ -378,7 +378,10 @@ def read_entry(
     `_find_context`.
     """
     with reading(ws) as db:
-        contexts = [_find_context(db, caller, name)] if name else list_contexts(db, caller)
+        if name:
+            contexts = [_find_context(db, caller, name)]
+        else:
+            contexts = list_contexts(db, caller)
         for context in contexts if db is not None else ():
             try:
                 key, below = _locate(db, context.name, path)
@@ -398,12 +401,18 @@ def list_entries(
     """Return the entries of a context (empty name: of all that the caller may read), with their
     accesses, by key.
     """
-    contexts = [_find_context(db, caller, name)] if name else list_contexts(db, caller)
+    if name:
+        contexts = [_find_context(db, caller, name)]
+    else:
+        contexts = list_contexts(db, caller)
     if db is None:
         return []
     entries = list[ContextEntry]()
     for context in contexts:
-        where = "context = ?" if versions else "context = ? AND status = 'active'"
+        if versions:
+            where = "context = ?"
+        else:
+            where = "context = ? AND status = 'active'"
         sql = f"SELECT {_COLUMNS} FROM context_entry WHERE {where} ORDER BY key, version"
         entries += _with_accesses(db, [_entry(row) for row in db.rows(sql, (context.name,))])
     return entries

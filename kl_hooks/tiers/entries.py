@@ -342,7 +342,10 @@ def tier_events(
     db: Database, tier: str, subject: str, names: Sequence[str] = ()
 ) -> list[TierEvent]:
     """Return what happened to something, oldest first."""
-    also = f" AND name IN ({placeholders(names)})" if names else ""
+    if names:
+        also = f" AND name IN ({placeholders(names)})"
+    else:
+        also = ""
     sql = (
         "SELECT name, actor, session, body, at FROM tier_event WHERE tier = ? AND subject ="
         f" ?{also} ORDER BY seq"
@@ -385,7 +388,10 @@ def record_access(ws: Workspace, tier: str, subject: str, caller: Caller) -> Non
             fcntl.flock(handle, fcntl.LOCK_SH)
             # a name in the first line: after the file was emptied it is another one, and is read
             # from its start
-            name = b"" if os.fstat(handle).st_size else f"{os.urandom(16).hex()}\n".encode()
+            if os.fstat(handle).st_size:
+                name = b""
+            else:
+                name = f"{os.urandom(16).hex()}\n".encode()
             os.write(handle, name + row)
         finally:
             os.close(handle)

@@ -217,7 +217,10 @@ def read_pool(ws: Workspace, caller: Caller, name: str, path: str = "") -> tuple
     with reading(ws) as db:
         pool = Pool.find(db, caller, name, now=ws.clock.now())
         keys = split_path(path) if path else []
-        rows = _values(db, pool, ws.clock.now(), keys[:1]) if db is not None else []
+        if db is not None:
+            rows = _values(db, pool, ws.clock.now(), keys[:1])
+        else:
+            rows = []
     data = {row[0]: json.loads(row[1]) for row in rows}
     exists, value = value_at(data, keys)
     if not exists:
@@ -340,7 +343,10 @@ def _evict(db: Database, pool: Pool, written: set[str]) -> list[str]:
     over = sum(size for _, size, _ in rows) - pool.most_bytes
     if over <= 0:
         return []
-    evictable = [row for row in rows if row[0] not in written] if pool.eviction != "none" else []
+    if pool.eviction != "none":
+        evictable = [row for row in rows if row[0] not in written]
+    else:
+        evictable = []
     used = access_counts(db, _TIER, [accessed(pool.name, key) for key, _, _ in evictable])
     # by version and not by time: two writes of one microsecond, or of a clock that was set back,
     # have an order too
@@ -370,7 +376,10 @@ def _change_event(
 ) -> TierEvent:
     # names and keys of the body are those of the model, for programs that followed it (requirement
     # D15)
-    bulletin = split_path(path)[0] == _BULLETIN if path else False
+    if path:
+        bulletin = split_path(path)[0] == _BULLETIN
+    else:
+        bulletin = False
     body = {
         "pool_id": pool.name,
         "key": redact(path),

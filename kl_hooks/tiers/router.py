@@ -117,7 +117,10 @@ class WorkingMemory:
         key, name = checked_key(key), checked_type(type)
         seconds = checked_ttl(ttl, _WORKING_TTL.get(name, _HOUR), _MOST_WORKING_TTL)
         now = self._ws.clock.now()
-        place = self._shared_key(to, self._caller.actor, key) if to else self._key(key)
+        if to:
+            place = self._shared_key(to, self._caller.actor, key)
+        else:
+            place = self._key(key)
         if append and ttl is None and (entry := self._decoded(key, self._open().get(place))):
             # what was to last longer is not shortened by another item
             seconds = max(seconds, -((now - entry.expires) // SECOND))
@@ -147,7 +150,10 @@ class WorkingMemory:
     def read(self, key: str, sender: str = "") -> Entry | None:
         """Return the caller's entry of this session, or what `sender` shared with the caller."""
         key = checked_key(key)
-        place = self._shared_key(self._caller.actor, sender, key) if sender else self._key(key)
+        if sender:
+            place = self._shared_key(self._caller.actor, sender, key)
+        else:
+            place = self._key(key)
         return self._decoded(key, self._open().get(place))
 
     def delete(self, key: str) -> bool:
@@ -341,7 +347,10 @@ class Memory:
             raise UsageProblem(
                 "what is shared is not forgotten by one of many.", place=key, hint=hint
             )
-        removed = ["working"] if chosen in ("", "working") and self.working.delete(key) else []
+        if chosen in ("", "working") and self.working.delete(key):
+            removed = ["working"]
+        else:
+            removed = []
         if chosen in ("", "short"):
             with writing(self._ws, "short-term memory") as db:
                 short_entries = _short_term_entries(self._ws, db, self.caller, key, expired=True)
@@ -366,7 +375,10 @@ class Memory:
     def entries(self, tier: str = "", *, all_sessions: bool = False) -> list[Entry]:
         """Return what the caller may read, tier by tier, with counts of accesses."""
         chosen = _checked_tier(tier) if tier else ""
-        entries = self.working.entries() if chosen in ("", "working") else []
+        if chosen in ("", "working"):
+            entries = self.working.entries()
+        else:
+            entries = []
         with reading(self._ws, counted=True) as db:
             if db is not None:
                 entries += self._rows(db, chosen, all_sessions)
@@ -393,7 +405,10 @@ class Memory:
         ]
         by_words = [pair for pair in shares if pair[1] >= _ENOUGH]
         others = [entry for entry, share in shares if share < _ENOUGH]
-        nearness = _nearness(self._ws) if others and len(by_words) < limit else None
+        if others and len(by_words) < limit:
+            nearness = _nearness(self._ws)
+        else:
+            nearness = None
         texts = [f"{entry.key}: {encoded(entry.value)}"[:_MEANT] for entry in others]
         cosines = nearness(text, texts) if nearness else ()
         by_meaning = [
@@ -445,7 +460,10 @@ class Memory:
     def load(self) -> int:
         """Copy short-term memory of this session into working memory; return how many entries."""
         with reading(self._ws) as db:
-            entries = _short_term_entries(self._ws, db, self.caller) if db is not None else []
+            if db is not None:
+                entries = _short_term_entries(self._ws, db, self.caller)
+            else:
+                entries = []
         for entry in entries:
             self.working.write(entry.key, entry.value, type=entry.type)
         return len(entries)
@@ -609,7 +627,10 @@ def _read_short_term(ws: Workspace, caller: Caller, key: str) -> Entry | None:
     """Return the caller's entry of this session if it has not expired, and count the access."""
     with reading(ws) as db:
         sql = f"SELECT {_COLUMNS} FROM short_entry WHERE actor = ? AND session = ? AND key = ?"
-        row = db.row(sql, (*caller, checked_key(key))) if db is not None else None
+        if db is not None:
+            row = db.row(sql, (*caller, checked_key(key)))
+        else:
+            row = None
     if row is None or not (entry := _entry(row)).is_live(ws.clock.now()):
         return None
     record_access(ws, "short", entry.id, caller)

@@ -81,8 +81,14 @@ def _answer(argv: Sequence[str]) -> str:
     while len(content) > MAX_PAYLOAD and stdin.read(1 << 20):
         pass  # an agent whose pipe breaks reports an error
     words = [word for word in argv if word != "--agent"]
-    agent = AGENTS.get(words[1]) if len(words) == 2 else None
-    event = agent.read_event(words[0], content) if agent else None
+    if len(words) == 2:
+        agent = AGENTS.get(words[1])
+    else:
+        agent = None
+    if agent:
+        event = agent.read_event(words[0], content)
+    else:
+        event = None
     if event is None:
         return ""
     # the folder that the process runs in, where the payload names none that exists
@@ -90,7 +96,9 @@ def _answer(argv: Sequence[str]) -> str:
     if not _is_enabled(folder, event):
         return ""
     sort, text = _handle(event, folder)
-    return event.answer(sort, text) if text else ""
+    if text:
+        return event.answer(sort, text)
+    return ""
 
 
 def _is_enabled(folder: str, event: Event) -> bool:
@@ -108,7 +116,10 @@ def _is_enabled(folder: str, event: Event) -> bool:
 
 def _handle(event: Event, folder: str) -> tuple[Reply, str]:
     """Return the sort of answer, and its text (empty: none)."""
-    edits = list(_edits(event, folder)) if event.name == Moment.EDIT else []
+    if event.name == Moment.EDIT:
+        edits = list(_edits(event, folder))
+    else:
+        edits = []
     if event.name == Moment.EDIT:
         from kl_hooks.arch.edit_check import added_imports
 
@@ -178,7 +189,10 @@ def _drift(ws: Workspace, event: Event, session: Session) -> str:
     elif event.name in (Moment.USED, Moment.FAILED):
         failed = event.name == Moment.FAILED or bool(event.error)
         text = event.error or (event.result if isinstance(event.result, str) else str(event.result))
-        code = _exit_code(event, text, failed=failed) if event.tool.lower() in _SHELLS else None
+        if event.tool.lower() in _SHELLS:
+            code = _exit_code(event, text, failed=failed)
+        else:
+            code = None
         session.drift.add_call(len(text), failed=failed or code not in (None, 0))
     else:
         return ""
@@ -284,7 +298,10 @@ def _item(one: Candidate) -> str:
     words = " · ".join(
         [*([one.tier.word] if one.tier is not None else []), *(one.marks or (one.authority,))]
     )
-    place = f"  {quoted_field(one.path)}" if one.path else ""
+    if one.path:
+        place = f"  {quoted_field(one.path)}"
+    else:
+        place = ""
     return f"- [{words}] {quoted_field(one.id)}{place}\n{quoted_lines(one.summary, '  | ')}\n"
 
 
@@ -483,11 +500,10 @@ def _refusal(ws: Workspace, edits: Sequence[Edit]) -> str:
     from kl_hooks.arch.report import violation_lines
 
     lines = [line for one in found[:_NAMED] for line in violation_lines(one, titles)]
-    more = (
-        [f"… and {len(found) - _NAMED} more imports that cross a layer"]
-        if len(found) > _NAMED
-        else []
-    )
+    if len(found) > _NAMED:
+        more = [f"… and {len(found) - _NAMED} more imports that cross a layer"]
+    else:
+        more = []
     # no exception excuses a chain
     direct = next((violation for violation in found if violation.method != INDIRECT_METHOD), None)
     return "\n".join(
@@ -572,11 +588,9 @@ def _changes(given: Mapping[str, Any]) -> Iterator[tuple[str, _Change]]:
 
 def _replacement(row: Mapping[str, Any]) -> tuple[str, str, bool] | None:
     old, new = row.get("old_string", row.get("old_str")), row.get("new_string", row.get("new_str"))
-    return (
-        (old, new, row.get("replace_all") is True)
-        if isinstance(old, str) and isinstance(new, str)
-        else None
-    )
+    if isinstance(old, str) and isinstance(new, str):
+        return (old, new, row.get("replace_all") is True)
+    return None
 
 
 def _patched(text: str) -> Iterator[tuple[str, _Change]]:
@@ -626,7 +640,10 @@ def _applied(change: _Change, before: str) -> str | None:
         if not old:
             text = new if not text else f"{text}\n{new}"
         elif old in text:
-            text = text.replace(old, new) if everywhere else text.replace(old, new, 1)
+            if everywhere:
+                text = text.replace(old, new)
+            else:
+                text = text.replace(old, new, 1)
         else:
             return None
     return text
@@ -641,7 +658,10 @@ def _after_tool(ws: Workspace, event: Event, session: Session, folder: str) -> s
     from kl_hooks.kinds.finding import Call, extract, record_findings
 
     failed = event.name == Moment.FAILED or bool(event.error)
-    answer = {"error": event.error or event.result} if failed else {"tool_response": event.result}
+    if failed:
+        answer = {"error": event.error or event.result}
+    else:
+        answer = {"tool_response": event.result}
     plain = {
         "tool_name": event.tool,
         "tool_input": event.given,
@@ -678,7 +698,10 @@ def _after_tool(ws: Workspace, event: Event, session: Session, folder: str) -> s
         if event.name == Moment.USED and not failed:
             note = _note_on_edit(ws, session, _texts_before(event, folder))
             session.pending = "\n".join(filter(None, [session.pending, note]))
-    found = None if event.was_refused else extract(call, str(ws.root))
+    if event.was_refused:
+        found = None
+    else:
+        found = extract(call, str(ws.root))
     if found is not None:
         record_findings(ws, [call])
     if found is not None and code is not None:
@@ -760,8 +783,12 @@ def _exit_code(event: Event, result: str, *, failed: bool) -> int | None:
     # that
     if failed or event.agent.name in ("codex", "gemini"):
         found = _EXIT.search(event.error or result)
-        return int(found[1]) if found else None
-    return 0 if event.agent.success_is_zero else None
+        if found:
+            return int(found[1])
+        return None
+    if event.agent.success_is_zero:
+        return 0
+    return None
 
 
 def _record_exit(ws: Workspace, event: Event, command: str, code: int, result: str) -> None:

@@ -181,7 +181,9 @@ def _load(path: Path) -> Session:
 
 
 def _number(value: object) -> int:
-    return value if type(value) is int else 0
+    if type(value) is int:
+        return value
+    return 0
 
 
 def _load_drift(found: object) -> Drift:
@@ -191,7 +193,9 @@ def _load_drift(found: object) -> Drift:
     numbers = [found[name] for name in ("messages", "characters", "errors", "warned", "similar")]
     words = found["prompt"]
     is_ours = all(type(one) in (int, float) for one in numbers) and isinstance(words, list)
-    return Drift(**found) if is_ours and all(type(one) is str for one in words) else Drift()
+    if is_ours and all(type(one) is str for one in words):
+        return Drift(**found)
+    return Drift()
 
 
 def _forget_old(folder: Path, now: float) -> None:

@@ -256,7 +256,10 @@ def checked_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     wrong: list[str] = []
     for given_name, value in given.items():
-        name = given_name if given_name in tool.takes else tool.also.get(given_name, given_name)
+        if given_name in tool.takes:
+            name = given_name
+        else:
+            name = tool.also.get(given_name, given_name)
         if name not in tool.takes:
             wrong.append(
                 f'"{one_line(given_name, 60)}" is no argument.'

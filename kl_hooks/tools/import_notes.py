@@ -125,4 +125,6 @@ def _origin(script: _Script, package: str, folder: str) -> str:
         )
     except (OSError, subprocess.SubprocessError, ValueError):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    if done.returncode == 0:
+        return done.stdout.strip()
+    return ""

@@ -60,7 +60,9 @@ def _versions(remembered: Any) -> dict[str, int] | None:
     if not isinstance(remembered, dict):
         return None
     is_whole = all(isinstance(version, int) for version in remembered.values())
-    return remembered if is_whole else None
+    if is_whole:
+        return remembered
+    return None
 
 
 def _file(ws: Workspace, agent: Agent) -> Path:
@@ -75,7 +77,9 @@ def _visit(ws: Workspace, agent: Agent) -> dict[str, Any]:
         content = json.loads(read_small(_file(ws, agent)) or b"{}")
     except ValueError:
         return {}
-    return content if isinstance(content, dict) else {}
+    if isinstance(content, dict):
+        return content
+    return {}
 
 
 def _remember(ws: Workspace, agent: Agent, news: dict[str, Any]) -> None:

@@ -174,7 +174,10 @@ def answer(reply: Mapping[str, Any], code: int) -> types.CallToolResult:
             content=[types.TextContent(text=text)], structured_content=dict(error), is_error=True
         )
     result = reply["result"]
-    structured = result if isinstance(result, dict) else {"result": result}
+    if isinstance(result, dict):
+        structured = result
+    else:
+        structured = {"result": result}
     # a package is a text already: as JSON its lines would be one line of escapes
     text = structured.get("text") or _inert_json(structured)
     content: list[Any] = [types.TextContent(text=str(text))]
@@ -259,7 +262,10 @@ async def _in_thread(result: Callable[[], _Result]) -> _Result:
         return await anyio.to_thread.run_sync(result)
     except KlError as problem:
         is_usage = problem.exit_code == USAGE_ERROR
-        code = types.INVALID_PARAMS if is_usage else types.INTERNAL_ERROR
+        if is_usage:
+            code = types.INVALID_PARAMS
+        else:
+            code = types.INTERNAL_ERROR
         raise MCPError(code, str(problem)) from None
 
 

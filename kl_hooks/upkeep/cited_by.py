@@ -49,7 +49,10 @@ def _rules(ws: Workspace, identifier: str) -> Iterator[str]:
 
     # what is wrong in that file is reported by `kl arch check`
     with suppress(KlError):
-        content = load_content(ws, WORKTREE) if ws.repo else None
+        if ws.repo:
+            content = load_content(ws, WORKTREE)
+        else:
+            content = None
         if content is None or content.manifest is None:
             return
         manifest = load_manifest(ws.state.cache, MANIFEST, content.manifest)

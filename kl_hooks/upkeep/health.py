@@ -121,7 +121,10 @@ def check_health(
         if one.name in _USES
     }
     since = min((micros(one.at) for one in events), default=0)
-    no_events = "" if used else "unused: no Event shows yet that a record was used"
+    if used:
+        no_events = ""
+    else:
+        no_events = "unused: no Event shows yet that a record was used"
     unreadable = [issue for issue in _unreadable_files(ws) if is_counted(issue.id)]
     issues = [
         *(_issue(one, "broken", f"{one.path}: {one.broken}") for one in records if one.broken),
@@ -222,7 +225,10 @@ def contradicting_decisions(decisions: Iterable[Record]) -> Iterator[Issue]:
                 if not (other is decision or _names(decision, other) or _names(other, decision))
             ]
             if others:
-                verb = "supersedes" if len(others) == 1 else "supersede"
+                if len(others) == 1:
+                    verb = "supersedes"
+                else:
+                    verb = "supersede"
                 reason = f"{', '.join(others)} {verb} {superseded} too"
                 yield _issue(decision, "contradicted", reason)
 
@@ -295,7 +301,10 @@ def _unreadable_files(ws: Workspace) -> Iterator[Issue]:
             rows = []
     for path, kind, error in rows:
         problems = json.loads(error)
-        reason = problems[0][3] if problems else "it can't be read"
+        if problems:
+            reason = problems[0][3]
+        else:
+            reason = "it can't be read"
         yield Issue(path, kind, "broken", f"{path}: {reason}")
 
 

@@ -275,7 +275,10 @@ def old_runs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
         for word in _HASH.findall(str(value))
     }
     with ws.store.reading() as db:
-        runs = compactable_runs(db, now, days, named, cited) if db else []
+        if db:
+            runs = compactable_runs(db, now, days, named, cited)
+        else:
+            runs = []
     return [
         Change(
             "fold",

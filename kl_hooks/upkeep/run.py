@@ -199,7 +199,10 @@ def _verify(ws: Workspace) -> str:
     marks = read_marks(ws)
     with ws.store.reading() as db:
         report = audit(db, marks)
-    hint = ". See: kl evidence verify" if report.problems else ""
+    if report.problems:
+        hint = ". See: kl evidence verify"
+    else:
+        hint = ""
     return (
         f"{counted(report.receipts, 'receipt')}, {counted(len(report.problems), 'problem')}{hint}"
     )
@@ -248,7 +251,10 @@ def run_maintenance(ws: Workspace, *, only_due: bool = False) -> list[ActionResu
     ws.state.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     # no wait: the process that has the lock runs the same actions
     with store_lock(ws.state.directory / LOCK, wait=0, what="kl maintain"):
-        wanted = due_actions(ACTIONS, last_runs(ws), ws.clock.now()) if only_due else list(ACTIONS)
+        if only_due:
+            wanted = due_actions(ACTIONS, last_runs(ws), ws.clock.now())
+        else:
+            wanted = list(ACTIONS)
         return [_run_action(ws, one) for one in wanted]
 
 

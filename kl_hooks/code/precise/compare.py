@@ -94,7 +94,10 @@ def compare_imports(
                 unseen[_AMBIGUOUS] += 1
                 continue
             by_us = line in ours.get(edge, ())
-            sides = ("imported", "not there") if by_us else ("not there", "imported")
+            if by_us:
+                sides = ("imported", "not there")
+            else:
+                sides = ("not there", "imported")
             differences.append(
                 [path_of.get(edge[0], edge[0]), line, f"import {edge[0]} -> {edge[1]}", *sides]
             )

@@ -139,7 +139,10 @@ def last_name(node: Any) -> str:
     import libcst
 
     while isinstance(node, libcst.Subscript | libcst.Call):
-        node = node.value if isinstance(node, libcst.Subscript) else node.func
+        if isinstance(node, libcst.Subscript):
+            node = node.value
+        else:
+            node = node.func
     if isinstance(node, libcst.Attribute):
         return node.attr.value
     if not isinstance(node, libcst.Name):
@@ -190,10 +193,16 @@ def import_rows(node: Any, manner_name: str, source: Source) -> list[list[Any]]:
     if isinstance(node, libcst.Import):
         names = [get_full_name_for_node(alias.name) or "" for alias in node.names]
         return [[name, "", 0, line, manner_name, text(f"import {name}")] for name in names]
-    module = get_full_name_for_node(node.module) or "" if node.module is not None else ""
+    if node.module is not None:
+        module = get_full_name_for_node(node.module) or ""
+    else:
+        module = ""
     start = "." * len(node.relative) + module
     if isinstance(node.names, libcst.ImportStar):
-        manner = "star import" if manner_name == "import" else manner_name
+        if manner_name == "import":
+            manner = "star import"
+        else:
+            manner = manner_name
         return [[module, "*", len(node.relative), line, manner, text(f"from {start} import *")]]
     imported = [get_full_name_for_node(alias.name) or "" for alias in node.names]
     return [
@@ -221,7 +230,10 @@ def _dynamic_row(node: Any, source: Source, importers: set[str]) -> list[list[An
         return []
     dots, module = len(name) - len(name.lstrip(".")), ".".join(parts)
     if dots:
-        package = positional[1] if len(positional) > 1 else named.get("package")
+        if len(positional) > 1:
+            package = positional[1]
+        else:
+            package = named.get("package")
         package_name = _literal(package)
         if package_name:
             # as importlib.util.resolve_name does: one dot is the package itself
@@ -336,7 +348,10 @@ class Visitor(cst.CSTVisitor):
     def visit_FunctionDef_body(self, node: cst.FunctionDef) -> None:
         first = [*node.params.posonly_params, *node.params.params][:1]
         in_class = self._around[-1].kind == "class"
-        receiver = first[0].name.value if first and in_class else ""
+        if first and in_class:
+            receiver = first[0].name.value
+        else:
+            receiver = ""
         scope = _Scope("function", self._name(node, node), self._prefix(node.name.value), receiver)
         self._around.append(scope)
 
@@ -354,7 +369,10 @@ class Visitor(cst.CSTVisitor):
         if scope.kind != "function":
             self._fields(node, [target])
             return
-        owner = target.value if isinstance(target, cst.Attribute) else None
+        if isinstance(target, cst.Attribute):
+            owner = target.value
+        else:
+            owner = None
         if (
             isinstance(owner, cst.Name)
             and scope.receiver == owner.value
@@ -371,7 +389,10 @@ class Visitor(cst.CSTVisitor):
         if whole and value is not None and last_name(value) in self.dynamic:
             self.dynamic |= {target.value for target in targets if isinstance(target, cst.Name)}
         elsewhere = isinstance(value, cst.Attribute) and value.attr.value == "TYPE_CHECKING"
-        written = value.value if isinstance(value, cst.Name | cst.Integer) else ""
+        if isinstance(value, cst.Name | cst.Integer):
+            written = value.value
+        else:
+            written = ""
         if self._around[-1].kind != "function" and (
             value is None or elsewhere or written in ("False", "0")
         ):
@@ -390,7 +411,10 @@ class Visitor(cst.CSTVisitor):
 
     def _prefix(self, name: str) -> str:
         scope = self._around[-1]
-        dots = ".<locals>." if scope.kind == "function" else "."
+        if scope.kind == "function":
+            dots = ".<locals>."
+        else:
+            dots = "."
         if not scope.seen:
             return name
         return f"{scope.seen}{dots}{name}"
@@ -531,7 +555,10 @@ def _rows(definitions: list[Definition], source: Source, module: str) -> list[li
         )
         line, _, end_line, _ = source.place(chosen.node)
         definition = chosen.kind in ("class", "function")
-        signature = header(source, chosen.node) if definition else source.statement(chosen.node)
+        if definition:
+            signature = header(source, chosen.node)
+        else:
+            signature = source.statement(chosen.node)
         if definition:
             doc = next(filter(None, (_doc_line(candidate.node) for candidate in all_of_it)), "")
         else:

@@ -169,7 +169,10 @@ def dependency_path(
             start, end, (), 0, Answer(False, tuple(_unseen(graph, mine, theirs, reached)), lost)
         )
     length, _, first = min(near)
-    steps = [_free(start, _HOLDS, first)] if first != start.id else []
+    if first != start.id:
+        steps = [_free(start, _HOLDS, first)]
+    else:
+        steps = []
     steps += _walk(graph, first, length, [end.id, *sorted(theirs)], reached)
     if steps[-1].target != end.id:
         steps.append(Link(steps[-1].target, PART_OF, end.id, end.path))
@@ -225,7 +228,10 @@ def _spread(
         if not reached_by.keys().isdisjoint(ends) or not front or len(reached_by) > _MOST:
             break
         out = links.of_many(graph.db, front, incoming=False)
-        unstored = unstored_links(front) if unstored_links is not None else {}
+        if unstored_links is not None:
+            unstored = unstored_links(front)
+        else:
+            unstored = {}
         fresh: list[str] = []
         for node in front:
             for link in (*_inside(graph, node), *out.get(node, ()), *unstored.get(node, ())):

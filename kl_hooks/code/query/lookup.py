@@ -305,7 +305,10 @@ class Ambiguous(UsageProblem):
         self.candidates = tuple(candidates)
         lines = [f"{symbol.id}  {symbol.path}:{symbol.line}" for symbol in candidates[:_SHOWN]]
         shown = [f"\n  {visible_line_ends(line)}" for line in lines]
-        further = f"\n  … and {len(candidates) - _SHOWN} more" if len(candidates) > _SHOWN else ""
+        if len(candidates) > _SHOWN:
+            further = f"\n  … and {len(candidates) - _SHOWN} more"
+        else:
+            further = ""
         reason = f"ambiguous ({len(candidates)} matches). Use one of:{''.join(shown)}{further}"
         super().__init__(reason, place=one_line(asked))
 
@@ -418,7 +421,10 @@ def _symbols_named(
     # LIKE ignores the case of ASCII letters only, and can't use the index: asked where the exact
     # name has no match
     for condition, fold in (("name = ?", False), ("name LIKE ? ESCAPE '\\'", True)):
-        asked = re.sub(r"([\\%_])", r"\\\1", last) if fold else last
+        if fold:
+            asked = re.sub(r"([\\%_])", r"\\\1", last)
+        else:
+            asked = last
         wanted = name.lower() if fold else name
         fitting = [
             symbol
@@ -518,7 +524,10 @@ def _unknown_name(graph: Graph, text: str) -> Unknown:
     lost = len(graph.not_assessed)
     from kl_hooks.code.languages import unread_text
 
-    gaps = [f"{counted(lost, 'file')} not assessed"] if lost else []
+    if lost:
+        gaps = [f"{counted(lost, 'file')} not assessed"]
+    else:
+        gaps = []
     gaps += filter(None, [unread_text(graph.count_unread())])
     unsure = f" ({'; '.join(gaps)})" if gaps else ""
     return Unknown(f"no matches{unsure}.", place=one_line(text), hint=hint)

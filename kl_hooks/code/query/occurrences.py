@@ -146,7 +146,10 @@ def _chain(node: Any) -> Chain:
     while isinstance(node, ast.Attribute):
         attributes.append(node.attr)
         node = node.value
-    root = node.id if isinstance(node, ast.Name) else result_root(node)
+    if isinstance(node, ast.Name):
+        root = node.id
+    else:
+        root = result_root(node)
     return root, ".".join(reversed(attributes))
 
 
@@ -201,7 +204,10 @@ class _Finder:
     def _in_arguments(self, visit: _Visit, node: ast.Call) -> Iterator[Occurrence]:
         """`setattr(slot, "closing", …)` and `Slot(closing=…)`."""
         function = node.func
-        kind = _BY_NAME.get(function.id) if isinstance(function, ast.Name) else None
+        if isinstance(function, ast.Name):
+            kind = _BY_NAME.get(function.id)
+        else:
+            kind = None
         if kind and len(node.args) > 1:
             named = node.args[1]
             if isinstance(named, ast.Constant) and named.value == self._name:
@@ -241,7 +247,10 @@ class _Finder:
             visit = visit._replace(frame=frame, scope=frame.home)
         if isinstance(node, ast.Attribute):
             end = visit.chain_end or node.end_lineno or node.lineno
-            method = node.attr if visit.role == UseKind.CALL and node.attr in _MUTATORS else ""
+            if visit.role == UseKind.CALL and node.attr in _MUTATORS:
+                method = node.attr
+            else:
+                method = ""
             role = UseKind.CONTENT if method else None
             yield visit._replace(node=node.value, role=role, chain_end=end, method=method)
             return
@@ -294,7 +303,10 @@ def _children(node: Any, role: UseKind | None) -> Iterator[tuple[ast.AST, UseKin
         yield node.value, UseKind.CONTENT
         yield node.slice, None
     else:
-        shared = role if role in _SHARED_ROLES and isinstance(node, _GROUPS) else None
+        if role in _SHARED_ROLES and isinstance(node, _GROUPS):
+            shared = role
+        else:
+            shared = None
         yield from ((child, shared) for child in ast.iter_child_nodes(node))
 
 

@@ -47,7 +47,10 @@ class Hints:
 
     def of(self, scope: Frame, receiver: Any) -> list[Hint]:
         """The hints about a receiver that is a name, or an attribute of `self`."""
-        receiver_chain = chain(receiver) if receiver is not None else None
+        if receiver is not None:
+            receiver_chain = chain(receiver)
+        else:
+            receiver_chain = None
         if receiver_chain is None:
             return []
         root, attributes = receiver_chain
@@ -182,9 +185,15 @@ def _annotation_classes(node: Any) -> Iterator[tuple[str, str]]:
         yield from _annotation_classes(node.right)
     elif isinstance(node, ast.Subscript):
         head = chain(node.value)
-        last = (head[1].rpartition(".")[2] or head[0]) if head else ""
+        if head:
+            last = head[1].rpartition(".")[2] or head[0]
+        else:
+            last = ""
         if last in _TRANSPARENT:
-            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            if isinstance(node.slice, ast.Tuple):
+                parts = node.slice.elts
+            else:
+                parts = [node.slice]
             for part in parts[:1] if last == "Annotated" else parts:
                 yield from _annotation_classes(part)
         elif head is not None:
@@ -199,7 +208,10 @@ def _element_annotations(node: Any) -> Iterator[Any]:
     """The annotations of what a loop over something of this annotation gives."""
     if isinstance(node, ast.Subscript):
         head = chain(node.value)
-        last = (head[1].rpartition(".")[2] or head[0]) if head else ""
+        if head:
+            last = head[1].rpartition(".")[2] or head[0]
+        else:
+            last = ""
         if last in _CONTAINERS:
             yield node.slice.elts[0] if isinstance(node.slice, ast.Tuple) else node.slice
 

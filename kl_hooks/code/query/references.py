@@ -75,7 +75,10 @@ _PLAIN_BASES: Final = frozenset({"object", "Protocol", "Generic", "ABC", "NamedT
 def _call_doubts(graph: Graph, symbol: Symbol) -> list[str]:
     """For something that no link calls."""
     prefix = split_id(symbol.id)[0]
-    doubts = [*_handed_on(graph, symbol)] if prefix in _CALLABLE else []
+    if prefix in _CALLABLE:
+        doubts = [*_handed_on(graph, symbol)]
+    else:
+        doubts = []
     doubts += _decorated(symbol)
     if prefix == "namespace":
         doubts.append(
@@ -137,7 +140,10 @@ def _overriding(graph: Graph, symbol: Symbol) -> list[NodeText]:
     for overridden in _same_name(graph.db, symbol, up=True):
         number = len(links.incoming(graph.db, overridden.id, "calls"))
         if number:
-            calls = "a call" if number == 1 else f"{number} calls"
+            if number == 1:
+                calls = "a call"
+            else:
+                calls = f"{number} calls"
             text = f"{calls} of {overridden.id}, which it overrides, may reach it"
             texts.append(NodeText(f"{text} (kl graph callers {overridden.id})", overridden.id))
     return texts
@@ -220,7 +226,10 @@ def callers(graph: Graph, text: str) -> References:
         k for k in calls if k.target != symbol.id and (k.source, k.path, k.line) not in direct
     ]
     calls_by_position = _by_position([*[k for k in calls if k.target == symbol.id], *other_calls])
-    doubts = [] if calls_by_position else _call_doubts(graph, symbol)
+    if calls_by_position:
+        doubts = []
+    else:
+        doubts = _call_doubts(graph, symbol)
     names = names_of([symbol.id]) or {
         name.rpartition(".")[0].rpartition(".")[2]
     }  # `__init__` by the name of its class

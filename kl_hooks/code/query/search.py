@@ -110,10 +110,16 @@ def find_all(
     places = {(match.id, match.path) for match in matches}
     if len(matches) <= limit:
         # what was found by name may come again among these; one more shows whether there are more
-        spare = _BY_WORDS if file else limit + len(matches) + 1
+        if file:
+            spare = _BY_WORDS
+        else:
+            spare = limit + len(matches) + 1
         symbols = [kind for kind in wanted if kind in SYMBOL_KINDS]
         with graph.db.snapshot():  # the index may be merged meanwhile, see `index.search`
-            by_words = _symbols_by_words(graph, words, symbols, file, spare) if symbols else []
+            if symbols:
+                by_words = _symbols_by_words(graph, words, symbols, file, spare)
+            else:
+                by_words = []
         record_kinds = [kind for kind in kinds if kind in graph.kinds]
         if record_kinds:
             hits = index.search(graph.db, words, max(spare, _LOOKED_AT), record_kinds)
@@ -166,7 +172,10 @@ def _others(
         for hit in index.hits_by_id(graph.db, _record_id(word))
     ]
     looked_at = _BY_WORDS if file else max(most, _LOOKED_AT)
-    hits = index.search(graph.db, words, looked_at, kinds) if kinds else []
+    if kinds:
+        hits = index.search(graph.db, words, looked_at, kinds)
+    else:
+        hits = []
     asked = {match.id for match in by_id}
     match_by_id = {
         match.id: match
@@ -181,7 +190,10 @@ def _others(
 
 def _record_id(word: str) -> str:
     """`adr:ADR-0001` and `adr-0001` as the index has it."""
-    bare = word.rpartition(":")[2] if not word.startswith(("file:", "violation:")) else word
+    if not word.startswith(("file:", "violation:")):
+        bare = word.rpartition(":")[2]
+    else:
+        bare = word
     if not RECORD_ID.fullmatch(bare.upper()):
         return bare
     return bare.upper()

@@ -147,7 +147,10 @@ def refresh(
         else:
             pending = all_pending(entries, scanners)
         errors = errors_of(db) if db is not None else {}
-        facts = _facts(db, pending) if db is not None else {}
+        if db is not None:
+            facts = _facts(db, pending)
+        else:
+            facts = {}
     parsed = removed = 0
     if not pending.same():
         # imported late: a question about files that are unchanged does without it
@@ -176,9 +179,10 @@ def _facts(db: Database, pending: PendingChanges) -> dict[Key, Facts]:
 def _problem(path: str, error: str) -> Problem:
     """The error of a file's facts, "line:column: reason", as a Problem."""
     line, column, reason = error.split(":", 2)
-    consequence = (
-        "" if error.endswith((PARTIAL, PARTIAL_WITH_IMPORTS)) else "It is not in the graph."
-    )
+    if error.endswith((PARTIAL, PARTIAL_WITH_IMPORTS)):
+        consequence = ""
+    else:
+        consequence = "It is not in the graph."
     return Problem(path, int(line), int(column), f"{reason.strip().rstrip('.')}.", consequence)
 
 
@@ -381,7 +385,9 @@ def _count_unread(ws: Workspace, rev: str = "") -> Unread:
     from kl_hooks.code.languages import unread_at, unread_in_worktree
 
     repo, scanners = repository_of(ws), scanners_of(ws)
-    return unread_at(repo, rev, scanners) if rev else unread_in_worktree(repo, scanners)
+    if rev:
+        return unread_at(repo, rev, scanners)
+    return unread_in_worktree(repo, scanners)
 
 
 def _reader(ws: Workspace, source: str) -> Read:

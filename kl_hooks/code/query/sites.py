@@ -188,7 +188,10 @@ class _SiteFinder:
 
     def _site(self, path: str, source: Source, occurrence: Occurrence, hints: Hints) -> Site:
         module = self._modules[path]
-        decide = self._name if occurrence.receiver is None else self._attribute
+        if occurrence.receiver is None:
+            decide = self._name
+        else:
+            decide = self._attribute
         certainty, types = decide(module, occurrence, hints)
         receiver = _receiver_text(occurrence)
         if certainty == Certainty.POSSIBLE and _resembles(receiver, self._family.name):
@@ -215,7 +218,10 @@ class _SiteFinder:
         if not occurrence.method:
             return False
         written = value_expression(occurrence, self._target.name)
-        value = self._resolver.value_of(written, module) if written else None
+        if written:
+            value = self._resolver.value_of(written, module)
+        else:
+            value = None
         owner = self._resolver.class_of(value)
         if owner is None or owner is EXTERNAL or not self._resolver.has_own_bases(owner):
             return False
@@ -249,7 +255,10 @@ class _SiteFinder:
         if occurrence.kind == UseKind.KEYWORD:
             return self._keyword(module, occurrence)
         receiver = receiver_expression(occurrence)
-        value = self._resolver.value_of(receiver, module) if receiver else None
+        if receiver:
+            value = self._resolver.value_of(receiver, module)
+        else:
+            value = None
         if value is EXTERNAL:
             return Certainty.ELSEWHERE, (OUTSIDE,)
         if value is not None and value.sort in ("module", "package"):
@@ -265,7 +274,10 @@ class _SiteFinder:
     def _keyword(self, module: str, occurrence: Occurrence) -> tuple[Certainty, tuple[str, ...]]:
         """`Slot(closing=…)` sets a field of a class whose fields are its arguments."""
         called = expression(occurrence.frame, occurrence.scope, occurrence.receiver)
-        value = self._resolver.value_of(called, module) if called else None
+        if called:
+            value = self._resolver.value_of(called, module)
+        else:
+            value = None
         is_class = value is not None and value.sort == "symbol" and value.prefix in CLASSES
         if value is not None and is_class and self._family.has(_dotted(value)):
             return Certainty.LIKELY, (f"{value.name} (constructor)",)
@@ -302,7 +314,10 @@ class _SiteFinder:
         """Decide by what a receiver is likely to be."""
         certainties, types = set[Certainty](), list[str]()
         for hint in hints.of(occurrence.scope, occurrence.receiver):
-            value = self._resolver.value_of(hint.expression, module) if hint.expression else None
+            if hint.expression:
+                value = self._resolver.value_of(hint.expression, module)
+            else:
+                value = None
             owner = self._resolver.class_of(value)
             if owner is None or owner is EXTERNAL:
                 continue
@@ -380,7 +395,10 @@ def _owner(occurrence: Occurrence, module: str) -> NodeId:
     """The Id of the symbol around an occurrence, as links of the graph name it."""
     frame = occurrence.frame
     # `self.x: int` in a method makes a field, but it is the method that assigns it
-    ids = frame.home.ids if frame.scope == "function" or not frame.ids else frame.ids
+    if frame.scope == "function" or not frame.ids:
+        ids = frame.home.ids
+    else:
+        ids = frame.ids
     prefix, name = split_id(ids[0])
     return NodeId(f"{prefix}:{module}{name.removeprefix(MODULE)}")
 
@@ -398,7 +416,10 @@ def _line_text(lines: Sequence[str], line: int) -> str:
     """A line of source without secrets, shortened."""
     from kl_hooks.store.redaction import redact_or_omit
 
-    text = " ".join(lines[line - 1].split()) if 0 < line <= len(lines) else ""
+    if 0 < line <= len(lines):
+        text = " ".join(lines[line - 1].split())
+    else:
+        text = ""
     text = redact_or_omit(text, "python")
     if len(text) <= _LONGEST:
         return text
@@ -444,7 +465,10 @@ def possible_uses(
     if target is None:
         return PossibleUses((), ())
     is_property = split_id(symbol.id)[0] == "property"
-    kinds = CALLS if calls and not is_property else _ALL_USES
+    if calls and not is_property:
+        kinds = CALLS
+    else:
+        kinds = _ALL_USES
     positions = {(link.path, link.line) for link in resolved}
     unlinked = [
         site for site in sites(graph, target, kinds) if (site.path, site.link_line) not in positions

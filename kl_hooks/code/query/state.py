@@ -30,7 +30,10 @@ class NoState(NotFound):
     """What was asked for is not bound by a name: a module, a file, a record."""
 
     def __init__(self, text: str, symbol: Symbol) -> None:
-        reason = _OTHER_LANGUAGE if FILE_SIGN in symbol.id else _NO_STATE
+        if FILE_SIGN in symbol.id:
+            reason = _OTHER_LANGUAGE
+        else:
+            reason = _NO_STATE
         super().__init__(reason, place=text, hint="List what uses it with: kl graph refs")
         self.symbol = symbol
 
@@ -64,7 +67,10 @@ def state_uses(graph: Graph, text: str) -> StateUses:
     target = target_of(graph, symbol)
     if target is None:
         raise NoState(text, symbol)
-    name = f"{target.owner.rpartition('.')[2]}.{target.name}" if target.owner else target.name
+    if target.owner:
+        name = f"{target.owner.rpartition('.')[2]}.{target.name}"
+    else:
+        name = target.name
     return _sorted(symbol, name, sites(graph, _with_family(graph, target), _ALL))
 
 

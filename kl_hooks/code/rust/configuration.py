@@ -87,8 +87,12 @@ def _rows(tables: list[dict[str, Any]]) -> str:
 
 
 def _table(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def _tables(value: Any) -> list[dict[str, Any]]:
-    return [part for part in value if isinstance(part, dict)] if isinstance(value, list) else []
+    if isinstance(value, list):
+        return [part for part in value if isinstance(part, dict)]
+    return []

@@ -83,21 +83,30 @@ class CargoModules:
             root, names = names[0], names[1:]
         target = self.find(root, importer, view)
         for part in (*names, name) if name not in ("", "*") else names:
-            inner = _module_in(target, part, view) if target is not None else None
+            if target is not None:
+                inner = _module_in(target, part, view)
+            else:
+                inner = None
             if inner is None:
                 break
             target = inner
-        return target.path if target is not None else None
+        if target is not None:
+            return target.path
+        return None
 
     def settings_of(self, rows: Iterable[Sequence[Any]]) -> Mapping[str, str]:
         """The `mod name;` of a file."""
         declared = [row[0][len(f"{MOD}::") :] for row in rows if row[0].startswith(f"{MOD}::")]
         modules = dict(text.partition("=")[::2] for text in declared)
-        return {MODULES: json.dumps(modules, ensure_ascii=False)} if modules else {}
+        if modules:
+            return {MODULES: json.dumps(modules, ensure_ascii=False)}
+        return {}
 
     def otherwise(self, specifier: str, name: str) -> str:
         """The specifier of a name that the module does not have; empty where there is none."""
-        return name.rpartition(".")[2] if specifier == IN_SCOPE else ""
+        if specifier == IN_SCOPE:
+            return name.rpartition(".")[2]
+        return ""
 
     def outside(self, specifier: str, importer: str) -> str:
         """`extern/serde/de`."""
@@ -117,7 +126,9 @@ def _root_module(specifier: str, importer: str, view: FileView) -> ImportTarget 
         path = _declared_file(importer, specifier[len(f"{MOD}::") :].partition("=")[0], view)
     else:
         path = _library(specifier, importer, view)
-    return ImportTarget(path) if path else None
+    if path:
+        return ImportTarget(path)
+    return None
 
 
 def _join(folder: str, name: str) -> str:
@@ -195,7 +206,10 @@ def _parent(path: str, view: FileView) -> ImportTarget | None:
     if folder:
         candidates.insert(1, f"{folder}.rs")
     manifest = _manifest(path, view)
-    library = view.settings(manifest).get("library") if manifest else None
+    if manifest:
+        library = view.settings(manifest).get("library")
+    else:
+        library = None
     if library:
         candidates.append(_join(posixpath.dirname(manifest), library))
     existing = [file for file in candidates if file != path and view.is_file(file)]
@@ -205,7 +219,9 @@ def _parent(path: str, view: FileView) -> ImportTarget | None:
                 return ImportTarget(file, declared.rpartition(".")[0])
     if existing:
         return ImportTarget(existing[0])
-    return _declaring(path, manifest, view) if manifest else None
+    if manifest:
+        return _declaring(path, manifest, view)
+    return None
 
 
 def _declaring(path: str, manifest: str, view: FileView) -> ImportTarget | None:
@@ -231,11 +247,16 @@ def _declaring(path: str, manifest: str, view: FileView) -> ImportTarget | None:
 
 def _module_in(target: ImportTarget, name: str, view: FileView) -> ImportTarget | None:
     """The module `name` in another one, which a file or an inline module is."""
-    dotted = f"{target.within}.{name}" if target.within else name
+    if target.within:
+        dotted = f"{target.within}.{name}"
+    else:
+        dotted = name
     if any(declared.startswith(f"{dotted}.") for declared in _declared(target.path, view)):
         return ImportTarget(target.path, dotted)
     path = _declared_file(target.path, dotted, view)
-    return ImportTarget(path) if path else None
+    if path:
+        return ImportTarget(path)
+    return None
 
 
 def _declared(path: str, view: FileView) -> Mapping[str, str]:
@@ -256,7 +277,9 @@ def _declared_file(path: str, declared: str, view: FileView) -> str:
     written = _declared(path, view).get(declared, "")
     if written:
         file = _join(_join(own, inline) if inline else folder, written)
-        return file if view.is_file(file) else ""
+        if view.is_file(file):
+            return file
+        return ""
     # a file that has a path of its own owns its folder, too
     for base in dict.fromkeys((own, folder)):
         for ending in (f"{name}.rs", f"{name}/mod.rs"):
@@ -326,7 +349,9 @@ def _library_root(manifest: str, view: FileView) -> str:
         return ""
     path = view.settings(manifest).get("library", "src/lib.rs")
     root = _join(posixpath.dirname(manifest), path)
-    return root if view.is_file(root) else ""
+    if view.is_file(root):
+        return root
+    return ""
 
 
 def _list(text: str | None) -> list[str]:

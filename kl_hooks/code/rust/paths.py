@@ -115,7 +115,9 @@ def type_chain(node: Node | None) -> Chain | None:
 
 def instance(chain: Chain | None) -> Chain | None:
     """The chain of what has a type."""
-    return Chain("result", "", chain) if chain is not None else None
+    if chain is not None:
+        return Chain("result", "", chain)
+    return None
 
 
 def chain_of(node: Node | None, depth: int = 0) -> Chain | None:
@@ -144,7 +146,9 @@ def chain_of(node: Node | None, depth: int = 0) -> Chain | None:
             inside = _unwrapped(node)
             if inside is None:
                 called = chain_of(node.child_by_field_name("function"), depth + 1)
-                return _with(Chain("result", "", called), fields) if called is not None else None
+                if called is not None:
+                    return _with(Chain("result", "", called), fields)
+                return None
             node = inside
         else:
             return None
@@ -166,8 +170,13 @@ def _unwrapped(call: Node) -> Node | None:
         return None
     if "::".join(names_of(function)) in _WRAPPING:
         arguments = call.child_by_field_name("arguments")
-        values = arguments.named_children if arguments is not None else []
-        return values[0] if len(values) == 1 else None
+        if arguments is not None:
+            values = arguments.named_children
+        else:
+            values = []
+        if len(values) == 1:
+            return values[0]
+        return None
     return None
 
 

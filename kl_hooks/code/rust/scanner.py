@@ -128,7 +128,10 @@ def _doc(before: Sequence[Node]) -> str:
         marked = node.child_by_field_name("outer") is not None
         if node.type != "attribute_item" and not marked:
             continue
-        text = _doc_attribute(node) if node.type == "attribute_item" else text_of(node)
+        if node.type == "attribute_item":
+            text = _doc_attribute(node)
+        else:
+            text = text_of(node)
         line = _first_line(text)
         if line:
             return line
@@ -150,7 +153,10 @@ def _inner_doc(root: Node) -> str:
 def _doc_attribute(node: Node) -> str:
     """The text of `#[doc = "…"]`."""
     attribute = next(iter(node.named_children), None)
-    value = attribute.child_by_field_name("value") if attribute is not None else None
+    if attribute is not None:
+        value = attribute.child_by_field_name("value")
+    else:
+        value = None
     if attribute is None or value is None or text_of(attribute.named_children[0]) != "doc":
         return ""
     return text_of(value).strip('"')
@@ -163,7 +169,9 @@ def _first_line(comment: str) -> str:
     for line in comment.splitlines():
         text = _COMMENT_SIGNS.sub("", line).strip()
         if text:
-            return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+            if len(text) <= LONGEST:
+                return text
+            return f"{text[: LONGEST - 1]}…"
     return ""
 
 
@@ -181,7 +189,10 @@ def _uses(walked: Walked, places: Sequence[int]) -> dict[str, list[int]]:
         if isinstance(use.owner, str):
             owner = place_of.get(use.owner, 0)
         else:
-            owner = places[use.owner] if use.owner >= 0 else 0
+            if use.owner >= 0:
+                owner = places[use.owner]
+            else:
+                owner = 0
         for expression in uses_of_chain(use.scope, use.chain, use.relation == CALLS):
             uses.setdefault(expression, []).extend((owner, use.relation, use.line))
     return uses
@@ -222,7 +233,10 @@ def _types(walked: Walked) -> dict[str, str]:
     types = {}
     for name, sources in walked.types.items():
         expressions = {expression_of(scope, chain) for scope, chain in sources}
-        expression = expressions.pop() if len(expressions) == 1 else UNKNOWN
+        if len(expressions) == 1:
+            expression = expressions.pop()
+        else:
+            expression = UNKNOWN
         if expression and expression[0] != UNRESOLVED:
             types[name] = expression
     return types

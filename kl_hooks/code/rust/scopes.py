@@ -153,12 +153,17 @@ def _module_expression(scope: Scope, chain: Chain) -> str:
             return UNKNOWN
         base = imported(encoded(f"::{names.pop(0)}"))
     else:
-        inside = scope.module.split(".") if scope.module else []
+        if scope.module:
+            inside = scope.module.split(".")
+        else:
+            inside = []
         above = roots.count(SUPER)
         names = [*inside[: max(len(inside) - above, 0)], *names]
         levels = above - len(inside)
         base = imported(encoded("::".join([SUPER] * levels)) if levels > 0 else SELF)
-    return with_attributes(base, ".".join(names)) if names else base
+    if names:
+        return with_attributes(base, ".".join(names))
+    return base
 
 
 def _root_expression(scope: Scope, chain: Chain, depth: int) -> str:
@@ -175,7 +180,10 @@ def _root_expression(scope: Scope, chain: Chain, depth: int) -> str:
         return UNKNOWN
     if chain.kind == "use":
         return _use_root(scope, chain, depth)
-    name = f"{chain.root}{MACRO}" if chain.kind == "macro" else chain.root
+    if chain.kind == "macro":
+        name = f"{chain.root}{MACRO}"
+    else:
+        name = chain.root
     binding = scope.lookup(name, chain.kind == "type")
     if binding is None and chain.kind in ("macro", "token"):
         binding = scope.lookup(chain.root, True)
@@ -200,7 +208,9 @@ def _bound(scope: Scope, binding: Binding, depth: int) -> str:
         if expression[:1] in (UNKNOWN, UNRESOLVED):
             return UNKNOWN
         return f"{RESULT}{expression}>"
-    return _as_one_name(expression) if binding.is_imported else expression
+    if binding.is_imported:
+        return _as_one_name(expression)
+    return expression
 
 
 def _as_one_name(expression: str) -> str:
@@ -249,12 +259,19 @@ def _unbound(scope: Scope, chain: Chain) -> str:
         return UNKNOWN  # a word of the macro's own, as a field's name
     source = scope.glob_scope()
     if source is None or chain.kind == "macro":
-        return UNKNOWN if chain.root in PRELUDE else f"{UNRESOLVED}{chain.root}"
+        if chain.root in PRELUDE:
+            return UNKNOWN
+        return f"{UNRESOLVED}{chain.root}"
     if source.is_module:
-        name = f"{scope.module}.{chain.root}" if scope.module else chain.root
+        if scope.module:
+            name = f"{scope.module}.{chain.root}"
+        else:
+            name = chain.root
         return imported(SELF, name)
     base = expression_of(source, source.globs[-1])
-    return with_attributes(base, chain.root) if base else UNKNOWN
+    if base:
+        return with_attributes(base, chain.root)
+    return UNKNOWN
 
 
 def uses_of_chain(scope: Scope, chain: Chain, is_call: bool) -> list[str]:

@@ -260,7 +260,10 @@ class Walker:
         """Bind the names of a pattern in the place's scope; what it was made of is looked up in
         the scope of `source`.
         """
-        waiting = [(pattern, source[1])] if pattern is not None else []
+        if pattern is not None:
+            waiting = [(pattern, source[1])]
+        else:
+            waiting = []
         while waiting:
             node, chain = waiting.pop()
             kind = node.type
@@ -297,7 +300,10 @@ class Walker:
             elif child.type == "field_pattern":
                 name = child.child_by_field_name("name")
                 whole = instance(path)
-                bound = whole.part(text_of(name)) if whole is not None else None
+                if whole is not None:
+                    bound = whole.part(text_of(name))
+                else:
+                    bound = None
                 inner = child.child_by_field_name("pattern") or name
                 if inner is not None:
                     parts.append((inner, bound))
@@ -311,7 +317,9 @@ def _bound_of(bounds: Node | None) -> Chain | None:
         for bound in (bounds.named_children if bounds is not None else ())
         if (chain := type_chain(bound)) is not None and chain.root not in _MARKERS
     ]
-    return chains[0] if len(chains) == 1 else None
+    if len(chains) == 1:
+        return chains[0]
+    return None
 
 
 _MARKERS: Final = frozenset(
@@ -355,7 +363,10 @@ def _function(walker: Walker, node: Node, place: _Place) -> None:
         place.scope.values[name] = Binding(f"{DEFINED}{dotted}")
     owner = place.owner
     if name and len(dotted) <= _LONGEST_PREFIX:
-        prefix = "method" if place.owner_type else "function"
+        if place.owner_type:
+            prefix = "method"
+        else:
+            prefix = "function"
         owner = walker.declare(prefix, dotted, node, body)
         walker.walked.declarations[owner].trait = place.trait
     scope = place.scope.inner(f"{dotted}.<locals>.")
@@ -396,7 +407,10 @@ def _type(walker: Walker, node: Node, place: _Place) -> None:
         place.scope.types[name] = Binding(f"{DEFINED}{dotted}")
         place.scope.values.setdefault(name, Binding(f"{DEFINED}{dotted}"))
     body = node.child_by_field_name("body")
-    ends_before = body if body is not None and "ordered" not in body.type else None
+    if body is not None and "ordered" not in body.type:
+        ends_before = body
+    else:
+        ends_before = None
     owner = walker.declare(prefix, dotted, node, ends_before, kind == "trait_item")
     scope = place.scope.inner()
     scope.types["Self"] = Binding(f"{DEFINED}{dotted}")
@@ -465,7 +479,10 @@ def _constant(walker: Walker, node: Node, place: _Place) -> None:
 def _impl(walker: Walker, node: Node, place: _Place) -> None:
     typed, trait = node.child_by_field_name("type"), node.child_by_field_name("trait")
     names = _owner_names(typed)
-    dotted = f"{place.scope.prefix}{names[-1]}" if names else ""
+    if names:
+        dotted = f"{place.scope.prefix}{names[-1]}"
+    else:
+        dotted = ""
     scope = place.scope.inner()
     header = _Place(scope, dotted or place.owner)
     walker.bind_type_parameters(node, scope, header)
@@ -541,13 +558,19 @@ def _file_module(walker: Walker, node: Node, dotted: str, place: _Place) -> None
     walked = walker.walked
     walked.modules[dotted] = path = written[0] if written else ""
     walked.names[f"{dotted}{MODULE}"] = expression
-    specifier = f"{MOD}::{dotted}={path}" if path else f"{MOD}::{dotted}"
+    if path:
+        specifier = f"{MOD}::{dotted}={path}"
+    else:
+        specifier = f"{MOD}::{dotted}"
     walked.imports.append([specifier, "", -1, line_of(node), "import", node])
 
 
 def _path_attribute(node: Node) -> str:
     """The path in `#[path = "…"]`; empty for anything else."""
-    attribute = next(iter(node.named_children), None) if node.type == "attribute_item" else None
+    if node.type == "attribute_item":
+        attribute = next(iter(node.named_children), None)
+    else:
+        attribute = None
     if attribute is None or not attribute.named_children:
         return ""
     value = attribute.child_by_field_name("value")
@@ -754,7 +777,10 @@ def _match(walker: Walker, node: Node, place: _Place) -> None:
             continue
         inner = place._replace(scope=place.scope.inner())
         pattern = arm.child_by_field_name("pattern")
-        condition = pattern.child_by_field_name("condition") if pattern is not None else None
+        if pattern is not None:
+            condition = pattern.child_by_field_name("condition")
+        else:
+            condition = None
         for part in pattern.named_children if pattern is not None else ():
             if condition is None or part.id != condition.id:
                 walker.bind_pattern(part, inner, source)
@@ -951,7 +977,9 @@ def _token_path(
 
 
 def _kind(tokens: list[Node], index: int) -> str:
-    return tokens[index].type if index < len(tokens) else ""
+    if index < len(tokens):
+        return tokens[index].type
+    return ""
 
 
 def _types(tokens: list[Node], index: int) -> tuple[str, bool]:

@@ -52,7 +52,10 @@ class Ref(NamedTuple):
             root = f"{self.module}:{self.path}"
         else:
             root = self.module or self.path
-        head = f"{self.kind}{root}>" if self.kind == RESULT else f"{self.kind}{root}"
+        if self.kind == RESULT:
+            head = f"{self.kind}{root}>"
+        else:
+            head = f"{self.kind}{root}"
         if not self.attributes:
             return head
         return with_attributes(head, ".".join(self.attributes))
@@ -103,7 +106,9 @@ def with_attributes(expression: str, attributes: str) -> str:
 def last_part(expression: str) -> str:
     """The last name of an expression."""
     ref = decode(expression)
-    return ref.attributes[-1] if ref.attributes else ref.root_name
+    if ref.attributes:
+        return ref.attributes[-1]
+    return ref.root_name
 
 
 def is_anonymous(expression: str) -> bool:

@@ -62,7 +62,9 @@ _RUST_LITERALS: Final = (*_RUST_COMMENTS, "string_literal", "raw_string_literal"
 
 
 def _kinds_of_literals(grammar: str) -> tuple[str, ...]:
-    return _RUST_LITERALS if grammar == "rust" else LITERALS
+    if grammar == "rust":
+        return _RUST_LITERALS
+    return LITERALS
 
 
 def literals_of(root: Node, grammar: str) -> list[tuple[int, int, str]]:

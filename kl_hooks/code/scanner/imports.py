@@ -41,7 +41,10 @@ def import_rows(node: ast.Import | ast.ImportFrom, lazy: bool, checking: bool) -
         return [[alias.name, "", 0, node.lineno, manner_name, place] for alias in node.names]
     rows: list[list[Any]] = []
     for alias in node.names:
-        manner = "star import" if alias.name == "*" and manner_name == "import" else manner_name
+        if alias.name == "*" and manner_name == "import":
+            manner = "star import"
+        else:
+            manner = manner_name
         rows.append([node.module or "", alias.name, node.level, node.lineno, manner, place])
     return rows
 

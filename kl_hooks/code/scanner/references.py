@@ -211,8 +211,14 @@ def _result(frame: Frame, scope: Frame, called: str) -> str:
     if called == "super":
         function: Frame | None = scope
         while function is not None and owner_class(function) is None:
-            function = function.outer.home if function.outer else None
-        owner = owner_class(function) if function is not None else None
+            if function.outer:
+                function = function.outer.home
+            else:
+                function = None
+        if function is not None:
+            owner = owner_class(function)
+        else:
+            owner = None
         if owner is None:
             return UNKNOWN
         return f"{SUPER}{qualified(owner)}"
@@ -312,7 +318,10 @@ def uses_of(frames: Sequence[Frame], places: dict[str, int]) -> dict[str, list[i
             scope = around if number < head else home
             if number < head and (root in hidden or (root, attributes) in hidden):
                 continue
-            base = scope.cache.get(root) if own else root_expression(frame, scope, root)
+            if own:
+                base = scope.cache.get(root)
+            else:
+                base = root_expression(frame, scope, root)
             if base is None:
                 base = scope.cache[root] = root_expression(frame, scope, root)
             if base:
@@ -395,12 +404,18 @@ def _types(frames: Sequence[Frame]) -> dict[str, str]:
     for frame in frames:
         if frame.home is not frame:
             continue
-        owner = owner_class(frame) if frame.kind == "function" else None
+        if frame.kind == "function":
+            owner = owner_class(frame)
+        else:
+            owner = None
         for name, root, attributes in frame.typed:
             if root == "None":
                 continue
             if frame.kind != "function" and not name.startswith("self."):
-                key = f"{qualified(frame)}.{name}" if frame.kind == "class" else name
+                if frame.kind == "class":
+                    key = f"{qualified(frame)}.{name}"
+                else:
+                    key = name
             elif owner is not None and name.startswith("self."):
                 key = f"{qualified(owner)}.{name[5:]}"
             else:
@@ -424,7 +439,10 @@ def _exported(tree: Any) -> list[str] | None:
     for node in tree.body:
         if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) or node.value is None:
             continue
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        else:
+            targets = [node.target]
         if not any(t.__class__ is ast.Name and t.id == "__all__" for t in targets):
             continue
         if node.value.__class__ not in (ast.List, ast.Tuple):
@@ -436,7 +454,10 @@ def _exported(tree: Any) -> list[str] | None:
         ]
         if len(exported) != len(node.value.elts):
             return None
-        names = [*(names or []), *exported] if node.__class__ is ast.AugAssign else exported
+        if node.__class__ is ast.AugAssign:
+            names = [*(names or []), *exported]
+        else:
+            names = exported
     return names
 
 

@@ -146,7 +146,9 @@ def _first_line(comment: str) -> str:
         if text.startswith("@"):
             return ""
         if text:
-            return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+            if len(text) <= LONGEST:
+                return text
+            return f"{text[: LONGEST - 1]}…"
     return ""
 
 
@@ -186,7 +188,10 @@ def words_by_symbol(
     lexicon = lexicon if lexicon is not None else SCRIPT
     pieces = lexicon.token.split(content)
     tokens, offsets = pieces[1::2], [*accumulate(map(len, pieces))][::2]
-    hidden = _hidden_tokens(content, hidden_lines, tokens, offsets) if hidden_lines else frozenset()
+    if hidden_lines:
+        hidden = _hidden_tokens(content, hidden_lines, tokens, offsets)
+    else:
+        hidden = frozenset()
     words: dict[int, list[str]] = {place: [] for *_, place in regions}
     last_signs = dict.fromkeys(words, "")
     first = 0
@@ -210,7 +215,10 @@ def _stretches(regions: Sequence[tuple[int, int, int, int]]) -> Iterator[tuple[i
     stack: list[tuple[int, int, int, int]] = []
     index = position = 0
     while index < len(regions) or stack:
-        start = regions[index][0] if index < len(regions) else None
+        if index < len(regions):
+            start = regions[index][0]
+        else:
+            start = None
         if not stack:
             if start is None:
                 return
@@ -220,7 +228,10 @@ def _stretches(regions: Sequence[tuple[int, int, int, int]]) -> Iterator[tuple[i
             index += 1
             continue
         _, end, body, place = stack[-1]
-        stop = end if start is None or start >= end else start
+        if start is None or start >= end:
+            stop = end
+        else:
+            stop = start
         if position < body < stop:
             yield body, place, "("
             position = body
@@ -290,7 +301,9 @@ def _sign(token: bytes, first: bytes, lexicon: Lexicon) -> str:
     """The sign of the field of a comment or literal."""
     if first != b"/":
         return '"'
-    return "'" if token.startswith(lexicon.documentation) else "#"
+    if token.startswith(lexicon.documentation):
+        return "'"
+    return "#"
 
 
 def _known_word(token: bytes, lexicon: Lexicon) -> str:

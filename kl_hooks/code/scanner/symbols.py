@@ -241,7 +241,10 @@ def _id_prefix(frame: Frame, outer: Frame) -> str:
 
 def _last_name(node: ast.expr) -> str:
     while isinstance(node, _AROUND):
-        node = node.value if isinstance(node, ast.Subscript) else node.func
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        else:
+            node = node.func
     if isinstance(node, ast.Attribute):
         return node.attr
     if isinstance(node, ast.Name):
@@ -356,7 +359,10 @@ def _names(frame: Frame) -> list[str]:
     """The name of what a frame defines and of the class it is in; empty where there is none."""
     if frame.kind == "module":
         return ["", ""]
-    home = frame.outer.home if frame.outer is not None else None
+    if frame.outer is not None:
+        home = frame.outer.home
+    else:
+        home = None
     return [frame.names[0], home.names[0] if home is not None and home.kind == "class" else ""]
 
 
@@ -468,7 +474,10 @@ def _add_words(
 def _known_word(token: bytes) -> str:
     """The word that an identifier is; empty for a keyword, and for what is no identifier."""
     name = token.decode("utf-8", "replace")
-    word = name if not iskeyword(name) and len(name) <= _LONGEST and name.isidentifier() else ""
+    if not iskeyword(name) and len(name) <= _LONGEST and name.isidentifier():
+        word = name
+    else:
+        word = ""
     if len(_known) > _MOST_KNOWN:
         _known.clear()
     _known[token] = word
@@ -482,7 +491,10 @@ def _in_lines(
     numbers = set[int]()
     for line in lines:
         start = starts[line]
-        end = starts[line + 1] if line + 1 < len(starts) else offsets[-1]
+        if line + 1 < len(starts):
+            end = starts[line + 1]
+        else:
+            end = offsets[-1]
         first = bisect_left(offsets, start)
         # a literal of several lines may begin above
         first -= first > 0 and offsets[first - 1] + len(tokens[first - 1]) > start

@@ -240,11 +240,17 @@ def word_rows(
             if declaration.prefix not in _APART:
                 continue
             end = declaration.node.end_byte
-            body = declaration.body.start_byte if declaration.body is not None else end
+            if declaration.body is not None:
+                body = declaration.body.start_byte
+            else:
+                body = end
             regions.append((declaration.text_start, end, body, place))
             outer = declaration.name.rpartition(".")[0]
             is_member = declaration.prefix in ("method", "property")
-            owner = outer.rpartition(".")[2] if is_member else ""
+            if is_member:
+                owner = outer.rpartition(".")[2]
+            else:
+                owner = ""
             owners[place] = (last_name(symbols[place][0]), owner)
     regions.sort(key=lambda region: (region[0], -region[1]))
     words = words_by_symbol(content, regions, secret_lines(content, ""), lexicon)

@@ -225,7 +225,10 @@ def annotated(node: Node) -> Chain | None:
             last = outer[1].rpartition(".")[2] or outer[0]
             if last == "Union" and node.slice.__class__ is ast.Tuple:
                 classes = [element for element in node.slice.elts if not _nothing(element)]
-                node = classes[0] if len(classes) == 1 else None
+                if len(classes) == 1:
+                    node = classes[0]
+                else:
+                    node = None
                 continue
             if last not in _WRAPPERS:
                 if last not in _VAGUE:
@@ -284,7 +287,10 @@ def _note_importer(frame: Frame, node: Node) -> None:
     """`load = importlib.import_module`: another name of what imports by name."""
     value = node.value
     if (value.id if value.__class__ is ast.Name else value.attr) in frame.dynamic:
-        targets = node.targets if node.__class__ is ast.Assign else [node.target]
+        if node.__class__ is ast.Assign:
+            targets = node.targets
+        else:
+            targets = [node.target]
         frame.dynamic.update(target.id for target in targets if target.__class__ is ast.Name)
 
 
@@ -373,7 +379,10 @@ def _note_with(frame: Frame, node: Node) -> None:
         if item.optional_vars.__class__ is ast.Name and item.context_expr.__class__ is ast.Call:
             callee = chain(item.context_expr.func)
             if callee is not None:
-                called = f"{callee[0]}.{callee[1]}()" if callee[1] else f"{callee[0]}()"
+                if callee[1]:
+                    called = f"{callee[0]}.{callee[1]}()"
+                else:
+                    called = f"{callee[0]}()"
                 _typed(frame, item.optional_vars.id, (called, "__enter__"))
 
 
@@ -485,7 +494,10 @@ def _learn(cls: type) -> _Known:
 
 
 def _definition(frame: Frame, node: Node, stack: list[Any]) -> None:
-    kind = "class" if node.__class__ is ast.ClassDef else "function"
+    if node.__class__ is ast.ClassDef:
+        kind = "class"
+    else:
+        kind = "function"
     if frame.scope == "function":
         # in a function only: its hash covers where its inner definitions are, that of a class or
         # module must not
@@ -522,7 +534,10 @@ def _bound(frame: Frame, node: Node) -> list[str]:
 
 def _bound_names(node: Any) -> list[str]:
     """The plain names that an assignment binds."""
-    targets = node.targets if node.__class__ is ast.Assign else [node.target]
+    if node.__class__ is ast.Assign:
+        targets = node.targets
+    else:
+        targets = [node.target]
     flat = [e for t in targets for e in (t.elts if t.__class__ in (ast.Tuple, ast.List) else [t])]
     return [t.id for t in flat if t.__class__ is ast.Name]
 
@@ -666,7 +681,10 @@ def _walk_head(frame: Frame, node: Node, outer: Frame) -> None:
     """
     stack: list[Any] = []
     name = frame.names[0]
-    qualified = name if name in outer.globals else outer.prefix + name
+    if name in outer.globals:
+        qualified = name
+    else:
+        qualified = outer.prefix + name
     frame.prefix = f"{qualified}." if frame.kind == "class" else f"{qualified}.<locals>."
     frame.text += ("#" + node.__class__.__name__, name)
     # type_params: since Python 3.12 (PEP 695)
@@ -785,7 +803,10 @@ def _dynamic_import(node: ast.Call) -> list[list[Any]]:
             *node.args[1:2],
             *(k.value for k in node.keywords if k.arg == "package"),
         ]
-        package = package_arguments[0] if package_arguments else None
+        if package_arguments:
+            package = package_arguments[0]
+        else:
+            package = None
         if isinstance(package, ast.Constant) and isinstance(package.value, str):
             above = package.value.split(".")
             module, dots = ".".join([*above[: len(above) - dots + 1], module]), 0
@@ -801,7 +822,10 @@ def _dunder(node: ast.Call, module: str) -> list[tuple[str, str, int]]:
     )
     arguments |= {k.arg: k.value for k in node.keywords if k.arg}
     try:
-        level = ast.literal_eval(arguments["level"]) if "level" in arguments else 0
+        if "level" in arguments:
+            level = ast.literal_eval(arguments["level"])
+        else:
+            level = 0
     except ValueError:
         return []
     literal = _LITERAL.fullmatch(module)
@@ -813,7 +837,10 @@ def _dunder(node: ast.Call, module: str) -> list[tuple[str, str, int]]:
     ):
         return []
     wanted = arguments.get("fromlist")
-    items = wanted.elts if isinstance(wanted, ast.List | ast.Tuple) else []
+    if isinstance(wanted, ast.List | ast.Tuple):
+        items = wanted.elts
+    else:
+        items = []
     names = [
         one.value
         for one in items
@@ -826,7 +853,10 @@ def result_root(node: Node) -> str:
     """The root of a chain that starts with the result of a call, `a.b()`; empty for anything else
     without a name.
     """
-    callee = chain(node.func) if node.__class__ is ast.Call else None
+    if node.__class__ is ast.Call:
+        callee = chain(node.func)
+    else:
+        callee = None
     if callee is None:
         return ""
     if callee[1]:

@@ -63,7 +63,9 @@ class NodeModules:
     def imported_file(self, specifier: str, name: str, importer: str, view: FileView) -> str | None:
         """The file that a specifier means, whatever is imported from it."""
         target = self.find(specifier, importer, view)
-        return target.path if target is not None else None
+        if target is not None:
+            return target.path
+        return None
 
     def settings_of(self, rows: Iterable[Sequence[Any]]) -> Mapping[str, str]:
         """A source file states nothing."""
@@ -77,7 +79,9 @@ class NodeModules:
         """The file that a specifier means."""
         written, folder = specifier.partition("?")[0], posixpath.dirname(importer)
         path = view.once(("import", written, folder), lambda: _find(written, folder, view))
-        return ImportTarget(path) if path else None
+        if path:
+            return ImportTarget(path)
+        return None
 
     def outside(self, specifier: str, importer: str) -> str:
         """`node_modules/react`; `web/missing` for a path that no source has."""
@@ -251,7 +255,8 @@ def _extended(
         if parent:
             inherited = _extended(parent, view, options_by_path, depth + 1)
             stated_in = inherited.stated_in or stated_in
-            base = inherited.base if inherited.base is not None else base
+            if inherited.base is not None:
+                base = inherited.base
     if "baseUrl" in settings:
         base = _join(posixpath.dirname(configuration), settings["baseUrl"])
     if "paths" in settings:
@@ -283,7 +288,10 @@ def _paths_by_alias(specifier: str, configuration: str, view: FileView) -> Itera
 
 def _paths(configuration: str, view: FileView) -> _Paths:
     base = _options(configuration, view).base
-    folder = base if base is not None else posixpath.dirname(configuration)
+    if base is not None:
+        folder = base
+    else:
+        folder = posixpath.dirname(configuration)
     targets = {
         pattern: [path for path in paths if isinstance(path, str)]
         for pattern, paths in _stated_object(view.settings(configuration).get("paths")).items()
@@ -346,7 +354,9 @@ class _Table(NamedTuple):
 def _private_import(specifier: str, folder: str, view: FileView) -> str:
     """The file that `#name` means in a folder; empty for none."""
     package = _nearest(("package.json",), folder, view)
-    return _exported(specifier, "imports", package, view) if package else ""
+    if package:
+        return _exported(specifier, "imports", package, view)
+    return ""
 
 
 def _package_of(specifier: str, folder: str, view: FileView) -> tuple[str, str]:
@@ -371,10 +381,16 @@ def _package_file(specifier: str, folder: str, view: FileView) -> str:
     if source:
         return source
     folder, settings = posixpath.dirname(package), view.settings(package)
-    names = (inner, f"src/{inner}") if inner else ("index", "src/index")
+    if inner:
+        names = (inner, f"src/{inner}")
+    else:
+        names = ("index", "src/index")
     if not inner:
         for key in ("source", "types", "typings", "module", "main"):
-            source = _built_source(folder, settings[key], view) if settings.get(key) else ""
+            if settings.get(key):
+                source = _built_source(folder, settings[key], view)
+            else:
+                source = ""
             if source:
                 return source
     return _source_at(_join(folder, names[0]), view) or _source_at(_join(folder, names[1]), view)
@@ -398,7 +414,10 @@ def _table(key: str, package: str, view: FileView) -> _Table:
     stated = _structure(view.settings(package).get(key))
     has_names = isinstance(stated, dict) and any(name[:1] in (".", "#") for name in stated)
     if not has_names:  # what the package exports as a whole
-        stated = {".": stated} if stated and key == "exports" else {}
+        if stated and key == "exports":
+            stated = {".": stated}
+        else:
+            stated = {}
     return _Table(_Patterns(stated), stated)
 
 
@@ -452,14 +471,20 @@ def _number_of_shared(path: str, folder: str) -> int:
 def _stated_list(text: str | None) -> list[str]:
     """The list that a setting is; empty for anything else."""
     stated = _structure(text)
-    return stated if isinstance(stated, list) else []
+    if isinstance(stated, list):
+        return stated
+    return []
 
 
 def _stated_object(text: str | None) -> dict[str, Any]:
     """The object that a setting is; empty for anything else."""
     stated = _structure(text)
-    return stated if isinstance(stated, dict) else {}
+    if isinstance(stated, dict):
+        return stated
+    return {}
 
 
 def _structure(text: str | None) -> Any:
-    return json.loads(text) if text else None
+    if text:
+        return json.loads(text)
+    return None

@@ -219,10 +219,14 @@ def member_name(node: Node | None) -> str:
         return ""
     text = text_of(node)
     if node.type in ("property_identifier", "private_property_identifier", "identifier", "number"):
-        return text if "." not in text else ""
+        if "." not in text:
+            return text
+        return ""
     if node.type == "string":
         inner = text[1:-1]
-        return inner if inner.replace("-", "").replace("_", "").replace("$", "").isalnum() else ""
+        if inner.replace("-", "").replace("_", "").replace("$", "").isalnum():
+            return inner
+        return ""
     if node.type == "computed_property_name" and text.startswith("[Symbol."):
         return f"[{text[len('[Symbol.') : -1]}]"
     return ""
@@ -249,7 +253,10 @@ def chain_of(node: Node | None, depth: int = 0) -> Chain | None:
         elif kind in ("call_expression", "new_expression"):
             if depth >= _LONGEST_CHAIN:
                 return None
-            key = "function" if kind == "call_expression" else "constructor"
+            if kind == "call_expression":
+                key = "function"
+            else:
+                key = "constructor"
             called = node.child_by_field_name(key)
             specifier = _required(node)
             if specifier:
@@ -328,7 +335,9 @@ def type_chain(node: Node | None) -> Chain | None:
             return Chain("this")
         else:
             name_chain = type_name(node)
-            return Chain("result", "", name_chain) if name_chain is not None else None
+            if name_chain is not None:
+                return Chain("result", "", name_chain)
+            return None
     return None
 
 
@@ -379,13 +388,19 @@ def _member(walker: Walker, node: Node, place: _Place, relation: int = REFERENCE
 
 
 def _call(walker: Walker, node: Node, place: _Place) -> None:
-    key = "constructor" if node.type == "new_expression" else "function"
+    if node.type == "new_expression":
+        key = "constructor"
+    else:
+        key = "function"
     called = node.child_by_field_name(key)
     specifier = _required(node)
     if specifier:
         manner = "import"
         if called is not None and called.type == "import":
-            manner = "type-checking import" if _is_in_type(node) else "dynamic import"
+            if _is_in_type(node):
+                manner = "type-checking import"
+            else:
+                manner = "dynamic import"
         elif place.is_lazy:
             manner = "lazy import"
         walker.walked.imports.append([specifier, "", -1, line_of(node), manner, node])
@@ -609,7 +624,9 @@ def _name_in(node: Node, statement: Node) -> str:
     name = node.child_by_field_name("name")
     if name is not None:
         return text_of(name)
-    return "default" if _is_default(statement) else ""
+    if _is_default(statement):
+        return "default"
+    return ""
 
 
 def _function(walker: Walker, node: Node, place: _Place) -> None:
@@ -640,7 +657,9 @@ def _returned(node: Node, returns: Node | None, scope: Scope) -> Chain | None:
     names = {
         text_of(parameter.child_by_field_name("name")) for parameter in parameters.named_children
     }
-    return None if chain.called.root in names else chain
+    if chain.called.root in names:
+        return None
+    return chain
 
 
 def _class(walker: Walker, node: Node, place: _Place) -> None:
@@ -693,7 +712,10 @@ def _class_declaration(node: Node) -> tuple[str, Node]:
     pattern, variables = declarator.child_by_field_name("name"), declarator.parent
     is_name = pattern is not None and pattern.type == "identifier"
     is_alone = variables is not None and _only(variables)
-    whole = _statement(variables) if variables is not None and is_alone else declarator
+    if variables is not None and is_alone:
+        whole = _statement(variables)
+    else:
+        whole = declarator
     return text_of(pattern) if is_name else "", whole
 
 
@@ -873,7 +895,10 @@ def _for_in(walker: Walker, node: Node, place: _Place) -> None:
 
 def _variables(walker: Walker, node: Node, place: _Place) -> None:
     is_var = node.type == "variable_declaration"
-    scope = place.scope.function() if is_var else place.scope
+    if is_var:
+        scope = place.scope.function()
+    else:
+        scope = place.scope
     for declarator in node.named_children:
         if declarator.type == "variable_declarator":
             _variable(walker, declarator, node, scope, place)
@@ -887,7 +912,10 @@ def _variable(walker: Walker, declarator: Node, node: Node, scope: Scope, place:
     value = declarator.child_by_field_name("value")
     if pattern is None:
         return
-    source = type_chain(typed) if typed is not None else chain_of(value)
+    if typed is not None:
+        source = type_chain(typed)
+    else:
+        source = chain_of(value)
     is_symbol = scope.is_function and "<locals>" not in scope.prefix
     is_single = pattern.type == "identifier"
     kind = value.type if value is not None else ""
@@ -908,7 +936,10 @@ def _variable(walker: Walker, declarator: Node, node: Node, scope: Scope, place:
         else:
             _bind(scope, name, dotted, value=True, type_=False)
         is_function = is_single and kind in _FUNCTIONS
-        body = value.child_by_field_name("body") if is_function and value is not None else None
+        if is_function and value is not None:
+            body = value.child_by_field_name("body")
+        else:
+            body = None
         start = statement if _only(node) else declarator
         prefix = "function" if is_function else "field"
         owner = walker.declare(Declaration(prefix, dotted, start, start, body))
@@ -946,11 +977,17 @@ def _method(walker: Walker, node: Node, place: _Place) -> None:
     if not place.in_class or not name:
         # a method of an object, or one whose name is computed
         walker.push(node.child_by_field_name("name"), place)
-        receiver = place.scope.receiver if place.in_class else UNKNOWN
+        if place.in_class:
+            receiver = place.scope.receiver
+        else:
+            receiver = UNKNOWN
         _function_scope(walker, node, place, _locals(walker, place), receiver, place.owner)
         return
     dotted = f"{place.in_class}.{name}"
-    prefix = "property" if words & {"get", "set"} else "method"
+    if words & {"get", "set"}:
+        prefix = "property"
+    else:
+        prefix = "method"
     body = node.child_by_field_name("body")
     owner = walker.declare(
         Declaration(
@@ -994,11 +1031,17 @@ def _field(walker: Walker, node: Node, place: _Place) -> None:
         return
     dotted = f"{place.in_class}.{name}"
     is_function = value is not None and value.type in _FUNCTIONS
-    body = value.child_by_field_name("body") if value is not None and is_function else None
+    if value is not None and is_function:
+        body = value.child_by_field_name("body")
+    else:
+        body = None
     prefix = "method" if is_function else "field"
     owner = walker.declare(Declaration(prefix, dotted, node, _begin(node), body, _decorators(node)))
     inner = place._replace(owner=owner, in_class="")
-    chain = type_chain(typed) if typed is not None else chain_of(value)
+    if typed is not None:
+        chain = type_chain(typed)
+    else:
+        chain = chain_of(value)
     if is_function and value is not None:
         chain = _returned(value, value.child_by_field_name("return_type"), place.scope)
     walker.walked.types.setdefault(dotted, []).append((place.scope, chain))
@@ -1060,7 +1103,10 @@ def _import(walker: Walker, node: Node, place: _Place) -> None:
     rows = walker.walked.imports
 
     def add(specifier: str, name: str, is_type_only: bool) -> None:
-        manner = "type-checking import" if is_type_only else "import"
+        if is_type_only:
+            manner = "type-checking import"
+        else:
+            manner = "import"
         rows.append([specifier, name, -1, line_of(node), manner, node])
 
     for child in node.named_children:
@@ -1215,7 +1261,10 @@ def _export_value(walker: Walker, node: Node, value: Node, place: _Place) -> Non
         walker.push(value, place)
         return
     is_function = value.type in _FUNCTIONS
-    body = value.child_by_field_name("body") if is_function else None
+    if is_function:
+        body = value.child_by_field_name("body")
+    else:
+        body = None
     owner = walker.declare(
         Declaration("function" if is_function else "field", "default", node, node, body)
     )

@@ -204,7 +204,10 @@ def spawn(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
     """
     out, err = _is_copied(sys.stdout, 1), _is_copied(sys.stderr, 2)
     # where both are one file (`2>&1`), one pipe keeps the order of what is written
-    other = subprocess.STDOUT if out and err and os.path.sameopenfile(1, 2) else subprocess.PIPE
+    if out and err and os.path.sameopenfile(1, 2):
+        other = subprocess.STDOUT
+    else:
+        other = subprocess.PIPE
     with _forwarded() as children:
         child = subprocess.Popen(
             argv,

@@ -90,7 +90,10 @@ def _result(evidence: tuple[Evidence, ...]) -> dict[str, object]:
         verdict = "passed"
     else:
         verdict = "inconclusive"
-    reasons = ["nothing passed"] if verdict == "inconclusive" else []
+    if verdict == "inconclusive":
+        reasons = ["nothing passed"]
+    else:
+        reasons = []
     return {
         "exit": 1 if bad else 0,
         "complete": True,
@@ -131,7 +134,10 @@ def _case(case: Element) -> Evidence:
         child_outcome = _outcome_of(child)
         if child_outcome and worst_outcome([outcome, child_outcome]) != outcome:
             outcome, message = child_outcome, _message(child)
-    detail = {"message": redact(one_line(message, 300))} if message else {}
+    if message:
+        detail = {"message": redact(one_line(message, 300))}
+    else:
+        detail = {}
     try:
         micros = max(0, int(float(case.get("time") or 0) * 1_000_000))
     except (ValueError, OverflowError):
@@ -165,9 +171,13 @@ def _nodeid(case: Element) -> str:
     if not path and _JAVASCRIPT.search(class_name):
         path = class_name
     if path and _JAVASCRIPT.search(path):
-        return path if name == path else f"{path}::{name}"
+        if name == path:
+            return path
+        return f"{path}::{name}"
     if not path and " " in class_name:  # no module has such a name
-        return name if name == class_name else f"{class_name}::{name}"
+        if name == class_name:
+            return name
+        return f"{class_name}::{name}"
     parts = [part for part in class_name.split(".") if part]
     if path:
         stem = path.removesuffix(".py").replace("/", ".").split(".")

@@ -77,7 +77,10 @@ def judged_lines(
     for number, line in enumerate(file.content.splitlines(), 1):
         if not line.strip():
             continue
-        answer = read_line(line) if len(line) <= _LONGEST else "longer than any receipt"
+        if len(line) <= _LONGEST:
+            answer = read_line(line)
+        else:
+            answer = "longer than any receipt"
         if isinstance(answer, str):
             yield Problem(file.name, number, 1, f"refused: {answer}.")
         elif answer is not None:

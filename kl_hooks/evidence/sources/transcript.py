@@ -141,13 +141,19 @@ def parse(lines: Iterable[bytes]) -> Transcript:
 
 def _line(reading: _Reading, line: bytes) -> None:
     try:
-        plain = json.loads(line) if len(line) <= LONGEST_LINE else None
+        if len(line) <= LONGEST_LINE:
+            plain = json.loads(line)
+        else:
+            plain = None
     except (ValueError, RecursionError):
         plain = None
     if not isinstance(plain, dict):
         reading.bad += 1
         return
-    inner = plain.get("payload") if isinstance(plain.get("payload"), dict) else plain.get("message")
+    if isinstance(plain.get("payload"), dict):
+        inner = plain.get("payload")
+    else:
+        inner = plain.get("message")
     body = inner if isinstance(inner, dict) else plain
     time = str(plain.get("timestamp") or "")[:40]
     reading.session = (
@@ -230,7 +236,10 @@ def _exit_code(text: str) -> tuple[str, int | None]:
         plain = json.loads(text)
     except (ValueError, RecursionError):
         return text, None
-    about = plain.get("metadata") if isinstance(plain, dict) else None
+    if isinstance(plain, dict):
+        about = plain.get("metadata")
+    else:
+        about = None
     if not isinstance(about, dict) or not isinstance(about.get("exit_code"), int):
         return text, None
     return str(plain.get("output") or ""), about["exit_code"]

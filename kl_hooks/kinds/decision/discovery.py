@@ -351,7 +351,10 @@ def from_layout(paths: Collection[str]) -> Iterator[Proposal]:
     for pattern, key, title, percent in _FILES:
         if matching := _matching(paths, pattern):
             folder = str(PurePosixPath(matching[0]).parent)
-            governs = matching[0] if len(matching) == 1 or folder == "." else f"{folder}/"
+            if len(matching) == 1 or folder == ".":
+                governs = matching[0]
+            else:
+                governs = f"{folder}/"
             yield Proposal(
                 f"layout:{key}",
                 title,
@@ -401,7 +404,10 @@ def _layers(paths: Collection[str]) -> Iterator[Proposal]:
         if folder is not None:
             prefix = f"{folder}/" if folder else ""
             place, shown = prefix or "the root", ", ".join(sorted(names))
-            title = f"Keep {words}" if "apart" in words else f"Build on {words}"
+            if "apart" in words:
+                title = f"Keep {words}"
+            else:
+                title = f"Build on {words}"
             governs = tuple(f"{prefix}{name}/" for name in sorted(names))
             key = f"layers:{'-'.join(sorted(names))}"
             yield Proposal(

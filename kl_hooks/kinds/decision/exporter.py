@@ -52,7 +52,10 @@ def export_files(
         name for name in files if (folder / name).exists() or (folder / name).is_symlink()
     )
     if existing and not force:
-        remainder = f" and {len(existing) - 1} more" if len(existing) > 1 else ""
+        if len(existing) > 1:
+            remainder = f" and {len(existing) - 1} more"
+        else:
+            remainder = ""
         raise UsageProblem(
             f"is there already{remainder}.",
             place=str(folder / existing[0]),

@@ -69,7 +69,10 @@ def split_sections(text: str, level: int = 2, title: bool = True) -> _Parts:
     """
     lines = text.split("\n")
     cuts = headings(text, level)
-    top = cuts.pop(0) if title and cuts and cuts[0].level == 1 else None
+    if title and cuts and cuts[0].level == 1:
+        top = cuts.pop(0)
+    else:
+        top = None
     head = lines[: cuts[0].line] if cuts else lines[:]
     if top is not None:
         del head[top.line : top.line + top.lines]
@@ -293,7 +296,10 @@ class Draft:
     def entry(self, name: str = "") -> Entry:
         """Return the Entry, in the one form that every writer and reader reproduces."""
         values = dict(self.values)
-        further_text = [values["more"], *self._more] if "more" in values else list(self._more)
+        if "more" in values:
+            further_text = [values["more"], *self._more]
+        else:
+            further_text = list(self._more)
         if keys := {key: value for key, value in self._keys.items() if value not in ("", (), {})}:
             further_text.append(f"### {_OTHER_KEYS}\n\n```yaml\n{_yaml_block(keys)}\n```")
         if further_text:
@@ -312,7 +318,10 @@ def _typed(field: Field, value: Any) -> Value | None:
             least = 4
         else:
             least = 3
-        text = "\n".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+        if isinstance(value, tuple | list):
+            text = "\n".join(map(str, value))
+        else:
+            text = str(value)
         return _until_stable(text, lambda multiline: _demote_headings(multiline, least))
     if field.type == "lines":
         items = [
@@ -607,7 +616,10 @@ def _read_markdown(text: str) -> tuple[Draft, str, tuple[Section, ...]]:
 def _title_heading(title: str, number: str = "") -> tuple[str, bool]:
     """Return the heading with a title, and whether reading it gives exactly that title."""
     words = title.replace("<!--", "&lt;!--")
-    line = f"# {number}. {words}" if number else f"# {words}"
+    if number:
+        line = f"# {number}. {words}"
+    else:
+        line = f"# {words}"
     read = split_sections(f"{line}\n\nText.")
     return line, read.head == "Text." and _numbered(read.title) == (number, title)
 
@@ -823,7 +835,10 @@ def _outline(entry: Entry) -> str:
     """Return the sections that are not empty, each after a blank line."""
     sections = []
     for name, heading in _HEADS:
-        text = _bullet_list(entry.many(name)) if name in _LIST_FIELDS else entry.text(name)
+        if name in _LIST_FIELDS:
+            text = _bullet_list(entry.many(name))
+        else:
+            text = entry.text(name)
         # an empty Decision Outcome is written where subsections follow: they are read as its parts
         # only under it
         if text or (name == "decision" and any(map(entry.values.get, _INSIDE))):
@@ -875,7 +890,10 @@ def write_nygard(entry: Entry, names: Mapping[str, Other]) -> str:
     """Return the file of a decision; what the form has no words for is in a block of YAML at the
     end.
     """
-    number = entry.name.lstrip("0") if entry.name.isdecimal() and entry.name.isascii() else ""
+    if entry.name.isdecimal() and entry.name.isascii():
+        number = entry.name.lstrip("0")
+    else:
+        number = ""
     title, exact = _title_heading(entry.text("title"), number)
     shown = {name for name, _ in _SECTIONS} | ({"title"} if exact else set())
     left = {key: value for key, value in entry.values.items() if key not in shown}
@@ -952,7 +970,10 @@ def _write_log4brains(entry: Entry, names: Mapping[str, Other]) -> str:
     newer = entry.many("superseded_by")
     is_superseded = lines[:1] == ["- Status: superseded"] and len(newer) == 1
     if is_superseded and _is_superseded_line(f"superseded by {newer[0]}", newer):
-        file = names[newer[0]].file if newer[0] in names else ""
+        if newer[0] in names:
+            file = names[newer[0]].file
+        else:
+            file = ""
         lines[0] += f" by [{file.removesuffix('.md')}]({file})" if file else f" by {newer[0]}"
         del left["superseded_by"]
     head = "\n" + "\n".join(lines) + "\n" if lines else ""
@@ -992,7 +1013,10 @@ def read_json(text: str) -> list[Entry]:
         inner = next(
             (value for key, value in found.items() if key.lower() in ("decisions", "adrs")), None
         )
-        found = inner if isinstance(inner, list) else [found]
+        if isinstance(inner, list):
+            found = inner
+        else:
+            found = [found]
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise NotReadable(
             "must be an object with the fields of a decision, or a list of such objects."

@@ -94,7 +94,10 @@ class _Found:
     def number(self) -> int:
         """The number in the name of its file or in the decision itself; 0: it has none."""
         own = self.entry.name
-        names = (own, self.file) if own.lower().startswith("adr") else (self.file, own)
+        if own.lower().startswith("adr"):
+            names = (own, self.file)
+        else:
+            names = (self.file, own)
         return next((int(match[1]) for name in names if (match := _NUMBER.match(name))), 0)
 
     @property
@@ -206,7 +209,10 @@ class _Reader:
                 return
             if not named:
                 text = self._with_title(shown, path.name, text)
-            reader = FORMATS[self._form] if self._form != "auto" else format_of(path.name, text)
+            if self._form != "auto":
+                reader = FORMATS[self._form]
+            else:
+                reader = format_of(path.name, text)
             self.found += [_Found(shown, one) for one in reader.read(text)]
         except NotReadable as problem:
             self.problems.append(
@@ -274,9 +280,15 @@ def _decision_folder(folder: Path) -> Path:
     if not inner and (text := read_small(folder / ".log4brains.yml", within=folder)):
         node: Node | None = load_yaml(".log4brains.yml", text)[0]
         for key in ("project", "adrFolder"):
-            entries = node.entries if isinstance(node, MapNode) else ()
+            if isinstance(node, MapNode):
+                entries = node.entries
+            else:
+                entries = ()
             node = next((value for name, value in entries if name.value == key), None)
-        inner = node.value if isinstance(node, TextNode) else ""
+        if isinstance(node, TextNode):
+            inner = node.value
+        else:
+            inner = ""
     target = (folder / inner).resolve() if inner else folder
     if target.is_relative_to(folder.resolve()) or not inner:
         return target

@@ -193,7 +193,10 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
         return
-    parts = value.values() if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):
+        parts = value.values()
+    else:
+        parts = value
     if isinstance(parts, Iterable):
         for part in parts:
             yield from _texts(part)
@@ -246,7 +249,10 @@ def _path(ws: Workspace, place: str) -> str:
             reason = "is the id of no file."
         raise UsageProblem(reason, place=place, hint="kl decision renumber FILE")
     for full in (Path(os.path.abspath(place)), ws.root / place):  # noqa: PTH100 (which follows links)
-        path = full.relative_to(ws.root).as_posix() if full.is_relative_to(ws.root) else ""
+        if full.is_relative_to(ws.root):
+            path = full.relative_to(ws.root).as_posix()
+        else:
+            path = ""
         if path in _files(ws):
             return path
     raise UsageProblem(
@@ -270,7 +276,10 @@ def _id_in_file(ws: Workspace, path: str) -> str:
     front = re.match(
         r"(?:\ufeff)?---[ \t]*\r?\n(.*?)^---", _text(ws, path), re.DOTALL | re.MULTILINE
     )
-    own = re.search(r"^id:[ \t]*[\"']?([\w-]+)", front[1], re.MULTILINE) if front else None
+    if front:
+        own = re.search(r"^id:[ \t]*[\"']?([\w-]+)", front[1], re.MULTILINE)
+    else:
+        own = None
     named = RECORD_ID.match(path.rpartition("/")[2])
     if own:
         return own[1]
@@ -285,7 +294,10 @@ def _unfinished_renumbering(ws: Workspace, path: str, old: str) -> str:
     """
     text = _text(ws, path)
     for other_path in _files(ws):
-        new = _id_in_file(ws, other_path) if other_path != path else ""
+        if other_path != path:
+            new = _id_in_file(ws, other_path)
+        else:
+            new = ""
         moved = new not in ("", old) and other_path == _target(path, old, new)
         if moved and _id_pattern(old).sub(new, text) == _text(ws, other_path):
             return new

@@ -178,7 +178,10 @@ def _revive(ws: Workspace, identifier: str, values: Mapping[str, Any], author: s
 def _confirm(ws: Workspace, record: Record, authority: str) -> tuple[Record, str]:
     """Approve or reinforce a memory that exists."""
     if record.status == "rejected":
-        why = f": {record.text('reason')}" if record.text("reason") else "."
+        if record.text("reason"):
+            why = f": {record.text('reason')}"
+        else:
+            why = "."
         hint = f"To bring it back: kl memory approve {record.id}"
         if record.path == REJECTED_MEMORIES:
             hint = (
@@ -275,7 +278,10 @@ def mine_receipts(ws: Workspace, *, again: bool = False) -> MiningResult:
     sync_evidence(ws)
     try:
         with ws.store.reading() as db:
-            now = captured_state(db) if db is not None else ""
+            if db is not None:
+                now = captured_state(db)
+            else:
+                now = ""
             if db is None or (now == read_cursor(db, CURSOR) and not again):
                 return MiningResult()
             patterns = _receipt_patterns(db)

@@ -128,7 +128,10 @@ def _offers(
     stale = stale_reasons(ws, live)
     current = [one for one in live if one.id not in stale]
     # a search imports a stemmer, a tenth of what the start of a session costs
-    hits = search_records(ws, words, wanted, _MOST_MATCHES) if words and current else []
+    if words and current:
+        hits = search_records(ws, words, wanted, _MOST_MATCHES)
+    else:
+        hits = []
     ranks = {one.id: rank for rank, one in enumerate(hits)}
     tallies_by_id = tallies(ws, [one.id for one in current])
     # a file that nobody has committed may claim any authority: it counts as an agent's, as in
@@ -161,9 +164,15 @@ def _workplace_words(ws: Workspace, folder: str) -> list[str]:
     from kl_hooks.evidence.commits import newest_commits
 
     with ws.store.reading() as db:
-        recent = [path for one in newest_commits(db, 3) for path in one.files[:10]] if db else []
+        if db:
+            recent = [path for one in newest_commits(db, 3) for path in one.files[:10]]
+        else:
+            recent = []
     path = PurePosixPath(folder)
-    inside = path.relative_to(ws.root).parts if folder and path.is_relative_to(ws.root) else ()
+    if folder and path.is_relative_to(ws.root):
+        inside = path.relative_to(ws.root).parts
+    else:
+        inside = ()
     return [ws.root.name, *inside, *recent]
 
 
@@ -197,7 +206,10 @@ def fit(chosen: Sequence[Offer], budget: int) -> Injection:
         whole = line + (
             f"{quoted_lines(body, '  > ')}\n" if body and body != offer.title.strip() else ""
         )
-        part = whole if len(text) + len(whole) <= budget else line
+        if len(text) + len(whole) <= budget:
+            part = whole
+        else:
+            part = line
         if len(text) + len(part) <= budget:
             text += part
             ids.append(offer.id)
@@ -273,7 +285,10 @@ def _lines(ws: Workspace, records: Sequence[Record], further: int = 0) -> Iterat
             name = f"[{record.id}]({record.path.removeprefix(kind_folder(MEMORY))})"
         else:
             name = record.id
-        quarantine = " **quarantined: it reads like an instruction**" if item.quarantine else ""
+        if item.quarantine:
+            quarantine = " **quarantined: it reads like an instruction**"
+        else:
+            quarantine = ""
         title = quoted_field(record.title, 200)
         yield f"- [{item.support.tier.word}] (×{item.tally.reinforcement}) {title} {name}{quarantine}"
     if remaining := max(0, len(items) - _MOST_LINES) + further:

@@ -45,7 +45,10 @@ def read_memories(value: Any, place: str) -> tuple[list[ForeignMemory], list[Pro
     if isinstance(value, Mapping):
         lists = [one for one in value.values() if isinstance(one, list)]
         is_entry = {"pattern", "content"} & _snake_keys(value).keys()
-        value = [value] if is_entry or not lists else lists[0]
+        if is_entry or not lists:
+            value = [value]
+        else:
+            value = lists[0]
     if not isinstance(value, list) or len(value) > _MOST:
         return [], [Problem(place, 0, 0, f"holds no list of memories, or more than {_MOST}.")]
     memories: list[ForeignMemory] = []
@@ -111,7 +114,10 @@ def _tags(value: Any) -> tuple[str, ...]:
 
 
 def _time(values: Mapping[str, Any], name: str) -> str:
-    value = "" if values.get(name) is None else str(values[name])
+    if values.get(name) is None:
+        value = ""
+    else:
+        value = str(values[name])
     try:
         if value:
             micros(value)

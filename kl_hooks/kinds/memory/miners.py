@@ -366,7 +366,10 @@ def _command_steps(runs: Sequence[tuple[Entry, str]]) -> dict[str, list[_Step]]:
             if is_command and fact.detail.get("exit") not in _INTERRUPTED:
                 same = (other for other in entry.receipt.evidence if other.subject == fact.subject)
                 output = "\n".join(str(other.detail.get("tail") or "") for other in same)
-                message = _error_line(output) if fact.outcome in REFUTES else ""
+                if fact.outcome in REFUTES:
+                    message = _error_line(output)
+                else:
+                    message = ""
                 steps_of.setdefault(fact.subject, []).append(
                     _Step(entry, session, fact.outcome, message, fact.duration_us)
                 )
@@ -542,7 +545,10 @@ def _fixes(
         if step.bad:
             failures.append(step)
             continue
-        commit = _fixing_commit(failures[-1], step, commits) if failures else None
+        if failures:
+            commit = _fixing_commit(failures[-1], step, commits)
+        else:
+            commit = None
         settled = len(failures) >= _FAILS_IN_A_ROW or (
             failures and not failures[-1].entry.receipt.dirty
         )
@@ -602,7 +608,10 @@ def _fix_pattern(fixes: Sequence[_Fix]) -> Pattern:
         f" ({one_line(commit.subject, 100)}), which changed "
         f"{_shorten(_sources(commit))}: {_shorten(names)} failed" + (f" with: {why}" if why else "")
     )
-    proof = "TestResult" if first.subject.startswith("test:") else "ExitCode"
+    if first.subject.startswith("test:"):
+        proof = "TestResult"
+    else:
+        proof = "ExitCode"
     # one session found the fix, whoever saw the failure
     sightings = (first.failed.sighting(proof, first.passed.session), first.passed.sighting(proof))
     return Pattern(text, "discovery", sightings, True, _FIX_IMPORTANCE, untrusted=True)
@@ -732,7 +741,10 @@ def _statements_of_line(line: str) -> Iterator[str]:
 def _writes(transcript: Transcript) -> Iterator[tuple[ToolCall, str]]:
     """Yield the calls that wrote a file of the repository, with its path."""
     for item in transcript.items:
-        path = relative(item.path, transcript.folder) if isinstance(item, ToolCall) else ""
+        if isinstance(item, ToolCall):
+            path = relative(item.path, transcript.folder)
+        else:
+            path = ""
         if (
             isinstance(item, ToolCall)
             and path
@@ -744,7 +756,10 @@ def _writes(transcript: Transcript) -> Iterator[tuple[ToolCall, str]]:
 
 def relative(path: str, folder: str) -> str:
     """Return the path from the folder worked in; empty for one outside of it."""
-    inside = path.removeprefix(folder.rstrip("/") + "/") if folder else path
+    if folder:
+        inside = path.removeprefix(folder.rstrip("/") + "/")
+    else:
+        inside = path
     if inside.startswith(("/", "~")) or ".." in PurePosixPath(inside).parts:
         return ""
     return inside

@@ -245,7 +245,9 @@ def _reinforced(tally: Tally, event: Event) -> Tally:
 
 def _number(value: object) -> int:
     # an event of another clone, or of an older version, may hold anything
-    return value if type(value) is int and value > 0 else 0
+    if type(value) is int and value > 0:
+        return value
+    return 0
 
 
 def reinforce(ws: Workspace, sightings: Mapping[str, Sequence[Sighting]]) -> list[str]:
@@ -294,7 +296,10 @@ def importance_today(ws: Workspace, record: Record, tally: Tally) -> int:
     """Return the importance of a memory, decayed since something last happened to it."""
     from kl_hooks.model.decay import memory_importance
 
-    opened = micros(tally.opened_at) if tally.opened_at else None
+    if tally.opened_at:
+        opened = micros(tally.opened_at)
+    else:
+        opened = None
     value = importance_of(record.number("importance", IMPORTANCE), tally)
     return memory_importance(value, _last_moment(ws, record, tally), ws.clock.now(), opened)
 
@@ -340,7 +345,10 @@ def support_of(
         for receipt, _ in tally.receipts[-_MOST_WEIGHED:]
     }
     with ws.store.reading() as db:
-        receipts = receipt_headers(db, sorted(wanted)) if db is not None else {}
+        if db is not None:
+            receipts = receipt_headers(db, sorted(wanted))
+        else:
+            receipts = {}
     rule = ws.settings.verified_requires
     support_by_id: dict[str, Support] = {}
     for memory_id, tally in tallies_by_id.items():
@@ -366,8 +374,14 @@ def _observed(
     """
     if receipt not in receipts:
         # `transcript:…` and `told:…` are sightings without a receipt
-        here = "" if ":" in receipt else ", which is not in this store"
-        name = receipt if ":" in receipt else f"receipt {receipt[:12]}"
+        if ":" in receipt:
+            here = ""
+        else:
+            here = ", which is not in this store"
+        if ":" in receipt:
+            name = receipt
+        else:
+            name = f"receipt {receipt[:12]}"
         return (
             Observation("AgentAssertion", receipt, "", receipt, hard=False),
             f"{proof}  {name}{here}",
@@ -414,7 +428,10 @@ class Decision(NamedTuple):
         """Return those in `{"answers": [{"id", "do", "text", "reason"}]}` (or the list alone), and
         all problems.
         """
-        answers = value.get("answers") if isinstance(value, Mapping) else value
+        if isinstance(value, Mapping):
+            answers = value.get("answers")
+        else:
+            answers = value
         if not isinstance(answers, Sequence) or isinstance(answers, str | bytes):
             hint = 'Write {"answers": [{"id": "MEM-…", "do": "approve"}]}.'
             return [], [Problem(place, 0, 0, "holds no list of answers.", hint)]
@@ -557,7 +574,10 @@ class Reviewer(NamedTuple):
         checked = change_record(
             ws, record, {"standing": verdict, "reason": reason or None}, how=verb, by=self.name
         )
-        body = {"reason": checked.text("reason")} if reason else {}
+        if reason:
+            body = {"reason": checked.text("reason")}
+        else:
+            body = {}
         append_events(ws, [Event(verdict, record.id, self.name, body)])
         if verdict == VERIFIED:
             record_basis(ws, checked, self.name)
@@ -612,9 +632,15 @@ class ReviewItem(NamedTuple):
             bool(record.values.get(name))
             for name in ("title", "pattern", "category", "tags", "about")
         )
-        rating = 1 + 4 * tally.positive / tally.rated if tally.rated else None
+        if tally.rated:
+            rating = 1 + 4 * tally.positive / tally.rated
+        else:
+            rating = None
         changed = record.text("updated") or record.text("date")
-        days = age_in_days(now, micros(changed)) if changed else 0.0
+        if changed:
+            days = age_in_days(now, micros(changed))
+        else:
+            days = 0.0
         return quality(filled / 5, tally.injected + tally.opened, rating, days)
 
     def to_dict(self) -> dict[str, Any]:
@@ -702,7 +728,10 @@ def _refusal(ws: Workspace, record: Record, decision: Decision, reviewer: Review
     verification = record.text("standing")
     if decision.do == "approve" and verification in ENDED_VERIFICATIONS:
         # approving is no answer to the reason why
-        why = f" ({record.text('reason')})" if record.text("reason") else ""
+        if record.text("reason"):
+            why = f" ({record.text('reason')})"
+        else:
+            why = ""
         verify = f"If it is so after all: kl memory verify {record.id}"
         return f"it is {verification}{why}. {verify}"
     return ""

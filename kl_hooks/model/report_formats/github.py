@@ -37,7 +37,10 @@ def github_commands(diagnostics: Sequence[Diagnostic], command: str) -> list[str
 def _annotation(entry: Diagnostic) -> str:
     properties = {"title": one_line(entry.rule.title)}
     if entry.path:
-        column = {"col": str(entry.column)} if entry.column else {}
+        if entry.column:
+            column = {"col": str(entry.column)}
+        else:
+            column = {}
         place = {"file": safe_text(entry.path), "line": str(max(entry.line, 1))}
         properties = place | column | properties
     pairs = ",".join(f"{name}={_property(value)}" for name, value in properties.items())

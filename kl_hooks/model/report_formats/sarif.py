@@ -62,7 +62,10 @@ def _result(entry: Diagnostic, rule: int, place: str) -> dict[str, Any]:
     uri = quote(os.fsencode(entry.path or place), safe="/")
     location: dict[str, Any] = {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}}
     if entry.path and entry.line:
-        column = {"startColumn": entry.column} if entry.column else {}
+        if entry.column:
+            column = {"startColumn": entry.column}
+        else:
+            column = {}
         location["region"] = {"startLine": entry.line} | column
     result = {
         "ruleId": entry.rule.id,
