@@ -101,7 +101,8 @@ def compare(theirs: Mapping[str, Any], folder: Path, state: Path) -> dict[str, S
     uses: set[tuple[str, int, str]] = set()
     with open_graph(open_workspace(folder, environ=environ)) as graph:
         rows = graph.db.rows(
-            "SELECT r.sort, f.path, r.outer, r.name FROM symbol_rows r JOIN files f ON f.number = r.file"
+            "SELECT r.sort, f.path, r.outer, r.name FROM symbol_rows r JOIN files f ON "
+            "f.number = r.file"
         )
         for sort, path, outer, name in rows:
             suffix = outer if sort == "namespace" else outer + name

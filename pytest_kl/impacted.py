@@ -186,7 +186,8 @@ class Selection:
         )
         for nodeid in failed:
             terminalreporter.write_line(
-                f"kl: {nodeid} failed, and its earlier result was valid. Run it alone, then with its"
-                f" file: pytest {shlex.quote(nodeid)}; pytest {nodeid.partition('::')[0]}; then: kl"
+                f"kl: {nodeid} failed, and its earlier result was valid. Run it alone, then "
+                f"with its file: pytest {shlex.quote(nodeid)}; pytest "
+                f"{nodeid.partition('::')[0]}; then: kl"
                 " proof audit"
             )

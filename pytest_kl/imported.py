@@ -384,7 +384,9 @@ class _Comparison:
 
 
 def _is_bytecode(module: Loaded, real: str) -> bool:
-    """Whether a module was loaded from bytecode without source, in no environment of the project."""
+    """Whether a module was loaded from bytecode without source, in no environment of the
+    project.
+    """
     return isinstance(module.loader, SourcelessFileLoader) and not _INSTALLED.search(real)
 
 
@@ -502,8 +504,8 @@ def _without_source(modules: Sequence[Mapping[str, str]]) -> Iterator[str]:
         else:
             remainder = ""
         yield (
-            f"{first['module']} was imported from {first['path']}{remainder}, bytecode without source"
-            f" that git ignores; hint: rm {first['path']}"
+            f"{first['module']} was imported from {first['path']}{remainder}, bytecode "
+            f"without source that git ignores; hint: rm {first['path']}"
         )
 
 

@@ -51,8 +51,9 @@ VARIABLES: Final = "/environ"
 SET_VARIABLES: Final = "/environ/set"
 """… or its value was read, which the process had from its start."""
 STATES: Final = "/state"
-"""In the place of a folder: the test found changed what an earlier test left, or shares it with other
-tests (the value of a fixture, its class). The pattern is `app.py:REGISTRY`, …"""
+"""In the place of a folder: the test found changed what an earlier test left, or shares it with
+other tests (the value of a fixture, its class). The pattern is `app.py:REGISTRY`, …
+"""
 STORED: Final = "/state/stored"
 """… it found there what an earlier test had computed and stored, …"""
 TOUCHED: Final = "/state/touched"

@@ -384,7 +384,9 @@ class _Flow:
             reachable = number not in _ENDS
 
     def _begin(self, offset: int, mark: _Mark, reachable: bool) -> bool:
-        """What is reached from elsewhere, or may end by an exception. Whether it is reached at all."""
+        """What is reached from elsewhere, or may end by an exception. Whether it is reached at
+        all.
+        """
         state = self._states.get(offset)
         if reachable and state is not None:
             self._offset = -1  # what comes next has not been looked at

@@ -362,7 +362,9 @@ class Tracer:
     # begin and end
 
     def start(self) -> None:
-        """Watch what is imported from now on; `trouble` has the reason where that is not possible."""
+        """Watch what is imported from now on; `trouble` has the reason where that is not
+        possible.
+        """
         if HANDLERS:  # a test that runs pytest in its own process
             self.trouble = "another run of this process is recorded"
             return
@@ -612,8 +614,8 @@ class Tracer:
         return False
 
     def _running_test(self) -> Context | None:
-        """The test, or the set-up of a fixture, that runs; None while a module is imported, and while
-        what all tests of the session have in common is torn down after the last of them.
+        """The test, or the set-up of a fixture, that runs; None while a module is imported, and
+        while what all tests of the session have in common is torn down after the last of them.
         """
         if self._stack and self._stack[0].phase == 2 and self._session_fixtures:
             frame: FrameType | None = self._getframe(1)
@@ -638,7 +640,9 @@ class Tracer:
         return self._reads.state(sort, place)
 
     def calls(self, function: object, argument: object, frame: FrameType) -> bool:
-        """Code of the repository calls something. False where it is nothing that looks for files."""
+        """Code of the repository calls something. False where it is nothing that looks for
+        files.
+        """
         if self._reads is None or self._reads_module is None:
             return False
         is_state = any(function is wanted for wanted in self._reads_module.STATE_CALLS)
@@ -998,7 +1002,9 @@ class Tracer:
     # tests
 
     def _take_opened(self, context: Context | None) -> None:
-        """What was opened until now, by whatever process, belongs to this test, fixture or module."""
+        """What was opened until now, by whatever process, belongs to this test, fixture or
+        module.
+        """
         if self._opened_files is None or not self._opened_files.is_on or self._reads is None:
             return
         opened = self._opened_files.take()

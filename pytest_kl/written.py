@@ -2,10 +2,10 @@
 a temporary folder that is not their own.
 
 From the audit events of Python (PEP 578). Who wrote a file last is known by its path; a later test
-that opens it, or looks for it, rests on that test. What a test finds, and what it writes or removes,
-is noted by names that are the same in the next run: the path from the top, a digest of a path
-outside of it, and the name of the fixture for what is in a folder of its own. A folder that only one
-test has, such as its `tmp_path`, concerns no other.
+that opens it, or looks for it, rests on that test. What a test finds, and what it writes or
+removes, is noted by names that are the same in the next run: the path from the top, a digest of a
+path outside of it, and the name of the fixture for what is in a folder of its own. A folder that
+only one test has, such as its `tmp_path`, concerns no other.
 
 Tests replace what they like, so everything that is needed is bound before the first of them.
 """
@@ -100,7 +100,9 @@ class Written:
     # events
 
     def opens(self, name: str, flags: int, frame: FrameType | None) -> None:
-        """A file is opened; `name`: absolute. Most are opened to be read, and no test wrote them."""
+        """A file is opened; `name`: absolute. Most are opened to be read, and no test wrote
+        them.
+        """
         if not flags & (_WRITES | _CREATES):
             self.finds(name, frame)
             return

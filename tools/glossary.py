@@ -62,9 +62,8 @@ WORDS: Final = {
     r"(?:taken|takes?|taking|took) in": "import, ingest",
     r"g(?:i|a)v(?:e|es|en|ing) out": "export",
     r"gone|went|came": "removed, added",
-    r"(?:files?|rows?|imports?|links?|records?|removed|that|which|it|they) go(?:es)?(?= ?[.,;:)])": (
-        "is removed"
-    ),
+    r"(?:files?|rows?|imports?|links?|records?|removed|that|which|it|they) go(?:es)?(?= "
+    r"?[.,;:)])": ("is removed"),
     r"lets? go": "release",
     r"kept|held": "stored, cached, retained, quarantined",
     r"circles?": "cycle",

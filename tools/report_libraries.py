@@ -1,8 +1,8 @@
 """Fetch the JavaScript libraries of the report page from the npm registry, at pinned versions.
 
 `python tools/report_libraries.py` needs npm. It writes `kl_hooks/report/vendor/`: the minified file
-of each library, its licence, and `libraries.json` with version, licence, size and SHA-256. npm checks
-what it fetches against the registry's own hashes. `--check` only compares what is there.
+of each library, its licence, and `libraries.json` with version, licence, size and SHA-256. npm
+checks what it fetches against the registry's own hashes. `--check` only compares what is there.
 """
 
 from __future__ import annotations

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 Row = Mapping[str, Any]
-_HEAD = f"  {'group':14} {'edits':>6} {'effect':>7} {'wrong':>6} {'false fresh':>12} {'kl : testmon':>14}"
+_HEAD = (
+    f"  {'group':14} {'edits':>6} {'effect':>7} {'wrong':>6} {'false fresh':>12} "
+    f"{'kl : testmon':>14}"
+)
 
 
 def upper_bound(wrong: int, edits: int) -> float:

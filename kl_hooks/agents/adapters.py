@@ -20,7 +20,9 @@ class Moment(StrEnum):
 
     START = "start"
     SUBAGENT = "subagent"
-    """When an agent that works for the session's agent starts: it has nothing of the conversation."""
+    """When an agent that works for the session's agent starts: it has nothing of the
+    conversation.
+    """
     PROMPT = "prompt"
     EDIT = "edit"
     """Before an edit."""

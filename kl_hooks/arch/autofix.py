@@ -179,7 +179,10 @@ class _Repository:
         for cycle in cycles:
             if cycle & reached:
                 cycle_members = " and ".join(sorted(cycle)[:2])
-                return f"{cycle_members} import each other, and this import may decide which comes first"
+                return (
+                    f"{cycle_members} import each other, and this import may decide which "
+                    "comes first"
+                )
         taking = min(reached & self._whole.keys(), default="")
         if taking:
             return (
@@ -536,8 +539,8 @@ _COLUMN: Final = 34
 def _row(manner: str, violation: Violation) -> str:
     place = safe_text(f"{violation.path}:{violation.line}")
     return (
-        f"  {place:<{_COLUMN}} {manner}: {one_line(violation.statement, 100)}  ({violation.source_layer} ->"
-        f" {violation.target_layer})"
+        f"  {place:<{_COLUMN}} {manner}: {one_line(violation.statement, 100)}  "
+        f"({violation.source_layer} -> {violation.target_layer})"
     )
 
 

@@ -113,7 +113,9 @@ def _refuse_idle(manifest: Manifest, fitting: Sequence[Edge], source: str, targe
 
 
 def decision_id(decision: str, known_ids: Collection[str]) -> str:
-    """Return the ID as it was given. UsageProblem for what is none; `known_ids` ones are suggested."""
+    """Return the ID as it was given. UsageProblem for what is none; `known_ids` ones are
+    suggested.
+    """
     if not RECORD_ID.fullmatch(decision):
         hint = (
             suggest_spelling(decision, known_ids)

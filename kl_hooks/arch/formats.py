@@ -40,9 +40,9 @@ _INVALID: Final = Rule(
 _EMPTIED: Final = Rule(
     "arch/layer-emptied",
     "A layer lost its files",
-    "A path of a layer matched files before and matches none now, so its rule forbids nothing. Where"
-    " the folder was moved: kl arch mv OLD NEW. Where the files were removed, remove the path from"
-    " .kl/architecture.yaml.",
+    "A path of a layer matched files before and matches none now, so its rule forbids "
+    "nothing. Where the folder was moved: kl arch mv OLD NEW. Where the files were removed, "
+    "remove the path from .kl/architecture.yaml.",
 )
 _LOOSENED: Final = Rule(
     "arch/loosened",

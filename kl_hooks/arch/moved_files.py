@@ -306,7 +306,10 @@ class MovedModules:
         lines = {layer.name: layer.line for layer in self._manifest.layers}
         for name, moves in pairs.items():
             old, new = moves[0]
-            text = f"{counted(len(moves), 'file')} of {name} moved to where no layer is: {old} to {new}"
+            text = (
+                f"{counted(len(moves), 'file')} of {name} moved to where no layer is: "
+                f"{old} to {new}"
+            )
             if len(moves) > 1:
                 text += ", and others"
             yield self._before.loosened(self._manifest.path, lines.get(name, 0), text, _MOVED_HINT)

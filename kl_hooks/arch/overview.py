@@ -385,7 +385,10 @@ def _closing(overview: Overview) -> str:
         outside = f"; {unassigned_count(overview.verdict)}"
     else:
         outside = ""
-    return f"{counted(len(overview.layers), 'layer')}, {counted(files, 'file')}: {violations_text}{outside}"
+    return (
+        f"{counted(len(overview.layers), 'layer')}, {counted(files, 'file')}: "
+        f"{violations_text}{outside}"
+    )
 
 
 def _file(checked: CheckedWorktree, path: str) -> dict[str, Any]:

@@ -211,7 +211,8 @@ def violation_lines(violation: Violation, titles: Mapping[str, str]) -> list[str
         f"    {statement}",
         f"    {' ' * start}{'^' * (end - start)}{method_text}",
         *([f"    hint: {violation.suggested_fix}"] if violation.suggested_fix else []),
-        f"    ID {violation.id}; {violation.source_layer} may import: {', '.join(violation.allowed) or '(nothing)'}",
+        f"    ID {violation.id}; {violation.source_layer} may import: "
+        f"{', '.join(violation.allowed) or '(nothing)'}",
     ]
     return [_safe(line) for line in lines]
 

@@ -130,8 +130,11 @@ def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today:
 
 
 def _words(violation: Violation) -> str:
-    rule = f"{violation.source_layer} must not import {violation.target_layer} (layer rule, {violation.rule})"
+    rule = (
+        f"{violation.source_layer} must not import {violation.target_layer} (layer rule, "
+        f"{violation.rule})"
+    )
     return (
-        f"{violation.importer} imports {violation.imported} at run time only: {rule}; runtime-only, no"
-        " violation."
+        f"{violation.importer} imports {violation.imported} at run time only: {rule}; "
+        "runtime-only, no violation."
     )

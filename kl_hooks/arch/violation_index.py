@@ -117,8 +117,8 @@ def _titled(violations: Iterable[Violation], suffix: str) -> list[tuple[Violatio
         else:
             chain = ""
         title = (
-            f"{violation.source_layer} must not import {violation.target_layer}: {violation.importer} imports"
-            f" {violation.imported}{chain}{suffix}"
+            f"{violation.source_layer} must not import {violation.target_layer}: "
+            f"{violation.importer} imports {violation.imported}{chain}{suffix}"
         )
         # SQLite stores text as UTF-8, which has no lone surrogates (PEP 383 makes them of
         # undecodable bytes)
@@ -147,6 +147,7 @@ def _document(violation: Violation, title: str, indexed: dict[_Key, str], receip
         found_by = title
     whole = indexed.get(_key(identifier, violation.path, violation.line, title), found_by)
     body = redact(
-        f"{violation.statement} {violation.rule} {violation.decision} {violation.method} drift violation"
+        f"{violation.statement} {violation.rule} {violation.decision} {violation.method} "
+        "drift violation"
     )
     return Document(identifier, KIND, violation.path, violation.line, whole, body)

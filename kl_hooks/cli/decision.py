@@ -79,8 +79,8 @@ def renumber(renumbered: decisions.Renumbered, _request: decisions.RenumberReque
         warn(f"{record}: its text names {former}; edit it if {new.id} is meant.")
     for claim in renumbered.claims:
         warn(
-            f"claim {claim.id} names {former}; make it again for {new.id} if that is meant: kl claim"
-            f" add … --about {new.id}"
+            f"claim {claim.id} names {former}; make it again for {new.id} if that is meant: "
+            f"kl claim add … --about {new.id}"
         )
     for change in renumbered.left:
         proposal = f"{change.how} by {change.by}, {change.at[:10]}"

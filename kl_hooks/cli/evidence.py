@@ -58,10 +58,12 @@ def _tree_label(receipt: Receipt) -> str:
     """`tree 3f9a1c2`, with `+dirty` where it was not the commit's, `moved` where it changed under
     way.
     """
-    return (
-        "tree"
-        f" {short(receipt.tree, 7)}{'+dirty' if receipt.dirty else ''}{' moved' if receipt.moved else ''}"
-    )
+    label = f"tree {short(receipt.tree, 7)}"
+    if receipt.dirty:
+        label += "+dirty"
+    if receipt.moved:
+        label += " moved"
+    return label
 
 
 def _receipt_lines(entry: Entry) -> Iterator[str]:
@@ -194,8 +196,8 @@ def _known_lines(recorded: operations.RecordedHistory) -> Iterator[str]:
             where = f"tree {short(result.entry.receipt.tree, 7)}"
         name = one_line(result.evidence.subject.removeprefix("test:"), 120)
         yield (
-            f"{result.evidence.outcome:<9} {name}   run {short(result.entry.receipt.run, 8)}  {when} "
-            f" {where}"
+            f"{result.evidence.outcome:<9} {name}   run {short(result.entry.receipt.run, 8)} "
+            f" {when}  {where}"
         )
     if len(tests) > _SHOWN_TESTS:
         yield f"… and {len(tests) - _SHOWN_TESTS} more: --format json shows all"
@@ -203,7 +205,8 @@ def _known_lines(recorded: operations.RecordedHistory) -> Iterator[str]:
         yield f"commit    {short(commit.sha)}  {commit.at[:10]}  {one_line(commit.subject, 120)}"
     if len(history.commits) > _SHOWN_COMMITS:
         yield (
-            f"… and {counted(len(history.commits) - _SHOWN_COMMITS, 'more commit')}: git log -- PATH"
+            f"… and {counted(len(history.commits) - _SHOWN_COMMITS, 'more commit')}: git log "
+            "-- PATH"
         )
     for claim in history.claims:
         how = ", ".join(tier_words(claim.tier.word, claim.freshness))
@@ -336,13 +339,17 @@ def verify(checked: operations.CheckedEvidence, request: operations.VerifyReques
         echo("tests ran as it states: whoever has the key can sign anything.")
 
 
+def _signer_name(signer: operations.Signer) -> str:
+    name = signer.origin or signer.fingerprint
+    if signer.why_not:
+        return f"{name} ({signer.why_not})"
+    return name
+
+
 def _signed_line(row: operations.SignedReceipt | Problem) -> str:
     if not isinstance(row, operations.SignedReceipt):
         return str(row)
-    names = ", ".join(
-        f"{signer.origin or signer.fingerprint}{f' ({why_not})' if (why_not := signer.why_not) else ''}"
-        for signer in row.signers
-    )
+    names = ", ".join(map(_signer_name, row.signers))
     word = "trusted" if row.is_trusted else "not trusted"
     tree = short(row.tree, 7)
     return f"{word:<12} {short(row.run, 8)}  tree {tree}  {names or 'not signed'}"

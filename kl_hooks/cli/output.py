@@ -323,7 +323,9 @@ class Option(click.Option):
         self.opts = shown
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """Return the variable `KL_<COMMAND>_<OPTION>`; one named after the parameter is read, too."""
+        """Return the variable `KL_<COMMAND>_<OPTION>`; one named after the parameter is read,
+        too.
+        """
         option = max(self.opts, key=len).lstrip("-").replace("-", "_").upper()
         by_option = os.environ.get(f"{ctx.auto_envvar_prefix}_{option}")
         return by_option or super().resolve_envvar_value(ctx)

@@ -107,7 +107,8 @@ def _print_claims(claim_list: claims.ClaimList, none: str) -> None:
     echo_lines(_claim_rows(claim_list.claims.shown))
     if claim_list.total > len(claim_list.claims.shown):
         warn(
-            f"these are the first {len(claim_list.claims.shown)} of {claim_list.total}; more with --top."
+            f"these are the first {len(claim_list.claims.shown)} of {claim_list.total}; more "
+            "with --top."
         )
     if not claim_list.total:
         echo(none)
@@ -467,7 +468,10 @@ def audit(answer: operations.AuditAnswer, request: operations.AuditRequest) -> N
 
 def _audit_lines(answer: operations.AuditAnswer) -> Iterator[str]:
     if not answer.checked:
-        yield "nothing to compare yet: no recorded run has tests that an earlier result was valid for."
+        yield (
+            "nothing to compare yet: no recorded run has tests that an earlier result was "
+            "valid for."
+        )
         return
     yield (
         f"{answer.wrong} of {counted(answer.checked, 'valid result')} wrong"
@@ -475,8 +479,14 @@ def _audit_lines(answer: operations.AuditAnswer) -> Iterator[str]:
         f" {counted(answer.runs, 'run')}"
     )
     for disagreement in answer.disagreements:
-        yield f"{disagreement.test}: {disagreement.outcome} in run {short(disagreement.run, 8)}; {disagreement.state}"
-        yield f"  was valid by run {short(disagreement.valid_by, 8)}: it executed nothing that differs"
+        yield (
+            f"{disagreement.test}: {disagreement.outcome} in run "
+            f"{short(disagreement.run, 8)}; {disagreement.state}"
+        )
+        yield (
+            f"  was valid by run {short(disagreement.valid_by, 8)}: it executed nothing "
+            "that differs"
+        )
         yield f"  changed: {name_list(disagreement.changed, _CHANGED)}"
         yield from (f"  {outcome}" for outcome in disagreement.again)
         if not disagreement.again:

@@ -26,7 +26,8 @@ file of its content.
     "--output",
     "-o",
     metavar="FILE",
-    help="Write it to FILE; - for stdout. Default: JSON to stdout, the page to .git/kl/report.html.",
+    help="Write it to FILE; - for stdout. Default: JSON to stdout, the page to "
+    ".git/kl/report.html.",
 )
 @click.option(
     "--format",

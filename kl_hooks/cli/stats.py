@@ -188,7 +188,10 @@ def _recall_lines(report: operations.Recall) -> Iterator[str]:
             recall = "–"
         else:
             recall = f"{source['recall']} %"
-        yield f"{one_line(name, 14):<14}  {source['items']:>6,}  {recall:>7}  {source['utility']:>6} %"
+        yield (
+            f"{one_line(name, 14):<14}  {source['items']:>6,}  {recall:>7}  "
+            f"{source['utility']:>6} %"
+        )
     if report.weights:
         suggested = ", ".join(f"{name} {weight} %" for name, weight in report.weights.items())
         yield f"suggested weights: {suggested} (source_weights in .kl/config.yaml applies them)"

@@ -317,7 +317,9 @@ class _Reader:
             uses.asks_by_computed_names = True
 
     def _note_examples(self, text: ast.Expr) -> None:
-        """The names in examples of a docstring: a doctest executes them, and nothing of the file."""
+        """The names in examples of a docstring: a doctest executes them, and nothing of the
+        file.
+        """
         if isinstance(text.value, ast.Constant):
             value = text.value.value
         else:

@@ -355,7 +355,8 @@ def _read_fields(reader: NodeReader, kind: _Map) -> tuple[Field, ...]:
         elif field.section and field.section.lower() in sections:
             reader.report(
                 item,
-                f'the fields "{sections[field.section.lower()]}" and "{field.name}" share a section.',
+                f'the fields "{sections[field.section.lower()]}" and "{field.name}" share a '
+                "section.",
             )
         else:
             field_by_name[field.name] = field

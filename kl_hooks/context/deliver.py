@@ -708,7 +708,9 @@ def document(package: Package, about: Envelope) -> dict[str, Any]:
 
 
 def omitted_counts(omissions: Iterable[Omission]) -> dict[str, int]:
-    """Return reason, without its details → how many were omitted for it; the most frequent first."""
+    """Return reason, without its details → how many were omitted for it; the most frequent
+    first.
+    """
     reasons = Counter(safe_text(omission.reason.partition(":")[0]) for omission in omissions)
     return dict(reasons.most_common())
 
@@ -772,12 +774,16 @@ def _quota_lines(shown: Mapping[str, Any]) -> list[str]:
         if share["allocated"] or share["used"]
     ]
     metrics = quota["metrics"]
+    if metrics["acceptable"]:
+        acceptable = "acceptable"
+    else:
+        acceptable = "not acceptable"
     return [
         *lines,
         (
-            f"retrieval: {metrics['items_above_threshold']} of {metrics['total_items_retrieved']} above"
-            f" the threshold, mean relevance {metrics['avg_relevance_score']:g},"
-            f" {'' if metrics['acceptable'] else 'not '}acceptable"
+            f"retrieval: {metrics['items_above_threshold']} of "
+            f"{metrics['total_items_retrieved']} above the threshold, mean relevance "
+            f"{metrics['avg_relevance_score']:g}, {acceptable}"
         ),
     ]
 

@@ -87,7 +87,9 @@ class Occasion(NamedTuple):
 
 
 def find_occasion(ws: Workspace, text: str) -> Occasion:
-    """Return what of a prompt this repository knows. EnvironmentProblem if a store can't be read."""
+    """Return what of a prompt this repository knows. EnvironmentProblem if a store can't be
+    read.
+    """
     from kl_hooks.code.query.session import refresh_graph
 
     signals = read_signals(text)

@@ -344,9 +344,8 @@ class XmlStyle:
 
     def file(self, candidate: Candidate, symbols: Sequence[Chosen]) -> str:
         status = "redacted" if candidate.redacted_by else ""
-        lines = [
-            f"<file{_attributes({'path': candidate.path, 'tests': candidate.proof, 'status': status})}>"
-        ]
+        facts = {"path": candidate.path, "tests": candidate.proof, "status": status}
+        lines = [f"<file{_attributes(facts)}>"]
         for symbol in symbols:
             if symbol.form in ("full", "summary"):
                 candidate = symbol.ranked.candidate
@@ -1203,11 +1202,10 @@ def _require_pins(unfitted_pins: Sequence[Candidate], budget: Budget, style: Sty
     """
     if unfitted_pins:
         count = estimator_of(budget).count
-        sizes = (
-            f"{candidate.id}"
-            f" ({count(style.item(candidate, 'summary', one_line(candidate.summary or candidate.title, _SUMMARY)))})"
-            for candidate in unfitted_pins
-        )
+        sizes = []
+        for candidate in unfitted_pins:
+            summary = one_line(candidate.summary or candidate.title, _SUMMARY)
+            sizes.append(f"{candidate.id} ({count(style.item(candidate, 'summary', summary))})")
         raise UsageProblem(
             f"{', '.join(sizes)} can't be included: the pins are larger than {budget.total}"
             f" {budget.unit}, each as a line.",

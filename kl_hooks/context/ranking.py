@@ -874,7 +874,9 @@ class _Scores:
         return _touched_files(commits, matches.scores), self._message_scores(commits, matches)
 
     def _read_commits(self) -> _Commits | None:
-        """The commits of the history with the files that there still are; None where none counts."""
+        """The commits of the history with the files that there still are; None where none
+        counts.
+        """
         history = self._reader.history
         if history is None or not history.times:
             return None

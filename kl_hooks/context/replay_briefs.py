@@ -2,8 +2,8 @@
 
 Unlike the ranking alone, a brief is made of the graph, the tests that reach a symbol, the history
 and the records of the parent, as a prompt makes it; so each task has a checkout and a store of its
-own, in a temporary folder. It takes seconds a task. Receipts are not part of a commit: the tests are
-found by calls and imports alone, as in a clone in which nothing was ever recorded.
+own, in a temporary folder. It takes seconds a task. Receipts are not part of a commit: the tests
+are found by calls and imports alone, as in a clone in which nothing was ever recorded.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Brief(NamedTuple):
     changed_symbols: int
     """… of so many."""
     names_test: bool | None
-    """Whether it named a test file that the commit changed; None: it changed none that was there."""
+    """Whether it named a test file that the commit changed; None: it changed none that was
+    there.
+    """
     characters: int
 
 
@@ -139,9 +141,13 @@ def brief_lines(figures_of_budget: Mapping[int, Mapping[str, Any]]) -> Iterator[
     )
     for budget, figures in figures_of_budget.items():
         named = figures["files_named"]
+        if named is None:
+            files_named = "–"
+        else:
+            files_named = f"{named:.1f}"
         yield (
             f"  {f'{budget:,} tokens':16}{_percent(figures['file_recall']):>15}"
-            f"{_percent(figures['symbol_recall']):>17}{'–' if named is None else f'{named:.1f}':>13}"
+            f"{_percent(figures['symbol_recall']):>17}{files_named:>13}"
             f"{_percent(figures['file_precision']):>18}{_percent(figures['test_file_named']):>17}"
         )
 

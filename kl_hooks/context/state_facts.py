@@ -1,8 +1,9 @@
 """State facts: who else reads and writes the attributes that a method touches.
 
-What decides a fix is often a flag that another method sets: grep gives every line that has its name,
-this the few functions that write it, then those that read it. Asked for the methods that decide a
-task only, and for attributes that few files mention: a name such as `value` relates nothing.
+What decides a fix is often a flag that another method sets: grep gives every line that has its
+name, this the few functions that write it, then those that read it. Asked for the methods that
+decide a task only, and for attributes that few files mention: a name such as `value` relates
+nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ _FUNCTIONS: Final = ("function", "method", "property")
 _NAMED: Final = 2
 """Functions that are named of those that write, and of those that read."""
 _MAKERS: Final = ("__init__", "__new__", "__post_init__")
-"""A constructor gives every attribute its first value: only where nothing else writes it is it named."""
+"""A constructor gives every attribute its first value: only where nothing else writes it is it
+named.
+"""
 
 
 def state_facts(

@@ -153,7 +153,9 @@ class Veil:
         return value
 
     def _left_of(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is left of a hidden record: one word alone is no text, but it is whole here."""
+        """Return what is left of a hidden record: one word alone is no text, but it is whole
+        here.
+        """
         hidden = self._names[record["id"]]
         self.found.add(hidden.name)
         left = {name: record[name] for name in ("schema", "id", "kind", "status") if name in record}

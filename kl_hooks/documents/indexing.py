@@ -138,8 +138,8 @@ class Indexed(NamedTuple):
     """Why not all could be done; what was indexed before is still found."""
 
 
-_INDEXED_RECORDS: Final = """SELECT id, title FROM record WHERE kind = 'document' AND rests = 'state'
-    AND status IN ('processing', 'indexed')"""
+_INDEXED_RECORDS: Final = """SELECT id, title FROM record
+    WHERE kind = 'document' AND rests = 'state' AND status IN ('processing', 'indexed')"""
 
 
 class _Source(NamedTuple):
@@ -591,8 +591,10 @@ def ranked_chunks(
 
 def load_chunks(ws: Workspace, ids: Sequence[int]) -> list[Chunk]:
     """The chunks of these numbers, in this order; without those that were replaced."""
-    sql = """SELECT c.id, c.document, f.collection, c.heading, c.first_line, c.last_line, c.text, c.text_hash, f.title
-        FROM document_chunks c JOIN document_files f ON f.document = c.document WHERE c.id IN ({})"""
+    sql = """SELECT c.id, c.document, f.collection, c.heading, c.first_line, c.last_line,
+            c.text, c.text_hash, f.title
+        FROM document_chunks c JOIN document_files f ON f.document = c.document
+        WHERE c.id IN ({})"""
     chunk_by_number: dict[int, Chunk] = {}
     with ws.store.reading("graph") as db:
         for batch in some_at_once(ids) if db is not None else ():

@@ -114,7 +114,8 @@ def _written_names(db: Database, documents: Collection[str]) -> list[tuple[str, 
     rows = dict[tuple[str, str], int]()
     for batch in chunks(sorted(documents)):
         sql = f"""SELECT c.document, n.written, MIN(c.first_line) FROM document_names n
-            JOIN document_chunks c ON c.id = n.chunk WHERE c.document IN ({placeholders(batch)}) GROUP BY 1, 2"""
+            JOIN document_chunks c ON c.id = n.chunk
+            WHERE c.document IN ({placeholders(batch)}) GROUP BY 1, 2"""
         rows |= {(document, written): line for document, written, line in db.rows(sql, batch)}
     return [(document, line, written) for (document, written), line in sorted(rows.items())]
 

@@ -73,7 +73,8 @@ _SHOWN_NAMES: Final = 10
 _SHOWN_RELATIONS: Final = 3
 
 
-_PASSAGES: Final = """SELECT c.id, c.document, c.place, c.heading, c.first_line, c.last_line, f.collection
+_PASSAGES: Final = """SELECT c.id, c.document, c.place, c.heading, c.first_line, c.last_line,
+        f.collection
     FROM document_chunks c JOIN document_files f ON f.document = c.document"""
 
 
@@ -564,7 +565,8 @@ class _Reader:
         counts = Counter[str]()
         for batch in chunks(sorted({name.rpartition(".")[2] for name in names})):
             sql = (
-                f"SELECT written, COUNT(*) FROM document_names WHERE name IN ({placeholders(batch)})"
+                f"SELECT written, COUNT(*) FROM document_names WHERE name IN "
+                f"({placeholders(batch)})"
                 " GROUP BY 1"
             )
             counts.update(dict(self._db.rows(sql, batch)))

@@ -216,4 +216,7 @@ def _added_candidate(base: Candidate, record: Record, suspicions: Sequence[str])
 
 def passage_id(passage: Chunk) -> str:
     """`file:docs/a.md#L7-L9`, `DOC-0001#L1-L3`."""
-    return f"{'file:' if passage.is_file else ''}{passage.document}#L{passage.first_line}-L{passage.last_line}"
+    lines = f"L{passage.first_line}-L{passage.last_line}"
+    if passage.is_file:
+        return f"file:{passage.document}#{lines}"
+    return f"{passage.document}#{lines}"

@@ -304,7 +304,9 @@ class Executed:
         return frozenset(bits(self.dependency_mask(nodeid)))
 
     def behind(self, executed: Iterable[int]) -> Behind:
-        """What may have computed the values that a test got. `executed`: its symbols, as indexes."""
+        """What may have computed the values that a test got. `executed`: its symbols, as
+        indexes.
+        """
         return self._stored_values.behind(executed)
 
     def needed(self, nodeid: str) -> list[int]:

@@ -36,8 +36,9 @@ def import_notes(ws: Workspace, taken: SyncResult, judged: int | None = None) ->
     new_reader = _is_new_reader(ws, taken)
     if new_reader:
         yield (
-            f"{taken.trouble}. Until then your runs wait in the spool of this clone, where kl verify"
-            " judges them; the team does not see them. Reported once; kl store status counts them."
+            f"{taken.trouble}. Until then your runs wait in the spool of this clone, where "
+            "kl verify judges them; the team does not see them. Reported once; kl store "
+            "status counts them."
         )
     elif taken.trouble and not taken.read_only:
         yield taken.trouble

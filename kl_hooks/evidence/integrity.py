@@ -1,4 +1,6 @@
-"""The audit of a store: its chain of receipts recomputed, and what the high-water marks remember."""
+"""The audit of a store: its chain of receipts recomputed, and what the high-water marks
+remember.
+"""
 
 from __future__ import annotations
 
@@ -216,8 +218,8 @@ def _mark_problems(
         if rollback.had:
             cause = "an older copy was put in its place, or its newest part was cut off"
             yield (
-                f"{rollback} ({cause}). hint: put the newer copy back, or: kl evidence accept --reason"
-                " TEXT"
+                f"{rollback} ({cause}). hint: put the newer copy back, or: kl evidence "
+                "accept --reason TEXT"
             )
     if mark and mark["seq"] <= last_seq and marked != mark["chain"]:
         yield (

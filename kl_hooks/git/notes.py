@@ -138,7 +138,9 @@ def rows_of(
 
 
 def commits_with(repo: Repository, commits: Sequence[str], folder: str) -> list[str]:
-    """Those of these commits that have such a folder, each content of it once; one process for all."""
+    """Those of these commits that have such a folder, each content of it once; one process for
+    all.
+    """
     if not commits:
         return []
     asked = "".join(f"{commit}:{folder}\n" for commit in commits).encode()
@@ -242,7 +244,8 @@ def read_lines(
                 else:
                     why = ""
                 remarks.append(
-                    f"{place or ref}: not all of it was read: it is {why}larger than any that kl writes."
+                    f"{place or ref}: not all of it was read: it is {why}larger than any "
+                    "that kl writes."
                 )
             break
         lines_of[name] = [line for line in content.splitlines() if line.strip()]

@@ -830,7 +830,8 @@ def _rewrite(db: Rows, segments: Sequence[int]) -> None:
     postings: _ByCorpus = {}
     # by first document: numbers rise from segment to segment, and those of what is made of them,
     # too
-    blocks = f"""SELECT b.corpus, b.packed FROM term_blocks b JOIN term_segments s ON s.segment = b.segment
+    blocks = f"""SELECT b.corpus, b.packed FROM term_blocks b
+        JOIN term_segments s ON s.segment = b.segment
         WHERE b.segment IN ({marks}) ORDER BY s.first, b.corpus, b.term"""
     for corpus, packed in db.rows(blocks, segments):
         into = postings.setdefault(corpus, {})

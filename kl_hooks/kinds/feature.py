@@ -34,7 +34,9 @@ def feature_ids(text: str) -> tuple[str, ...]:
 
 
 def related_features(feature: str, features: Iterable[str]) -> tuple[str, ...]:
-    """Return those of `features` with the same prefix (`FEAT-AUTH-`), without the feature itself."""
+    """Return those of `features` with the same prefix (`FEAT-AUTH-`), without the feature
+    itself.
+    """
     prefix = _prefix(feature)
     related = {other.upper() for other in features if prefix and _prefix(other) == prefix} - {
         feature.upper()

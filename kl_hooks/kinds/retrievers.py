@@ -369,8 +369,8 @@ def _objectives(ws: Workspace) -> Iterator[Candidate]:
         if omitted > 0 and number == _MAX_OBJECTIVES - 1:
             candidate = candidate._replace(
                 text=(
-                    f"{candidate.text}\nand {counted(omitted, 'more active objective')}: kl objective"
-                    " status"
+                    f"{candidate.text}\nand {counted(omitted, 'more active objective')}: kl "
+                    "objective status"
                 ),
             )
         yield candidate

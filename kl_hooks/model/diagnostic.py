@@ -1,4 +1,6 @@
-"""A finding of a check as one plain value; what other programs read of it is in `report_formats`."""
+"""A finding of a check as one plain value; what other programs read of it is in
+`report_formats`.
+"""
 
 from __future__ import annotations
 

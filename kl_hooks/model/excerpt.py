@@ -6,7 +6,9 @@ from kl_hooks.model.symbol import NodeId
 
 
 class Excerpt:
-    """A text with its origin: where a policy hides anything of the origin, no list has the excerpt."""
+    """A text with its origin: where a policy hides anything of the origin, no list has the
+    excerpt.
+    """
 
     __slots__ = ()
 

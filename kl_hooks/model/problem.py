@@ -12,7 +12,9 @@ from kl_hooks.model.text import OwnText, one_line
 
 
 class MissingField(OwnText):
-    """The message that a field is missing. `field`: its name, for a command that knows its option."""
+    """The message that a field is missing. `field`: its name, for a command that knows its
+    option.
+    """
 
     field: str
 

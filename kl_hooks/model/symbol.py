@@ -197,7 +197,9 @@ FILE_SIGN: Final = "#"
 
 
 def dotted_name(identifier: str) -> str:
-    """Return the name of an Id with a dot after its module, whatever sign its language has there."""
+    """Return the name of an Id with a dot after its module, whatever sign its language has
+    there.
+    """
     return split_id(identifier)[1].replace(FILE_SIGN, ".")
 
 

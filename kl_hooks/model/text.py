@@ -196,8 +196,8 @@ def quoted_lines(text: str, prefix: str, *, is_code: bool = False) -> str:
 
 
 def replace_spans(text: str, spans: list[tuple[int, int]], mark: str) -> str:
-    """Return the text with each of the spans, which are in order, replaced by a mark; one that begins
-    before the text, or in another one, is omitted.
+    """Return the text with each of the spans, which are in order, replaced by a mark; one that
+    begins before the text, or in another one, is omitted.
     """
     parts: list[str] = []
     copied = 0

@@ -183,7 +183,9 @@ def _span(ws: Workspace, request: CheckRequest) -> ChangedRange | None:
 
 
 def _folder(ws: Workspace, request: CheckRequest) -> str:
-    """Return the folder of which findings are shown, from the root with `/` at its end; empty: all."""
+    """Return the folder of which findings are shown, from the root with `/` at its end; empty:
+    all.
+    """
     if not request.folder:
         return ""
     folder = path_from_top(request.folder, require_repository(ws).top).rstrip("/")
@@ -193,7 +195,9 @@ def _folder(ws: Workspace, request: CheckRequest) -> str:
 
 
 def _manifest(ws: Workspace, request: CheckRequest) -> str:
-    """Return the path of other rules, from the root, or absolute for a file outside; empty: none."""
+    """Return the path of other rules, from the root, or absolute for a file outside; empty:
+    none.
+    """
     if not request.manifest:
         return ""
     top = require_repository(ws).top

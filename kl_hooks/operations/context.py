@@ -203,8 +203,8 @@ def _shown_to_dict(package: Package) -> dict[str, Any]:
 
 SHOW: Final = Operation(
     "context show",
-    """A package made here, by its id or the beginning of it; after half an hour built again from its
-    request.
+    """A package made here, by its id or the beginning of it; after half an hour built again from
+    its request.
     """,
     ShowRequest,
     _show,

@@ -1,4 +1,6 @@
-"""Operations of findings: record what a tool of an agent found out, import those of a transcript."""
+"""Operations of findings: record what a tool of an agent found out, import those of a
+transcript.
+"""
 
 from __future__ import annotations
 

@@ -247,7 +247,8 @@ class StateRequest(NamedTuple):
     name: Annotated[
         str,
         _NAME._replace(
-            help="An attribute (Slot.closing), a module variable or a constant; as in kl graph refs."
+            help="An attribute (Slot.closing), a module variable or a constant; as in kl "
+            "graph refs."
         ),
     ]
     is_complete: Annotated[bool, _ALL_POSSIBLE] = False
@@ -408,7 +409,9 @@ def opened_graph(
 
 
 def _mark(ws: Workspace, node: str) -> str:
-    """What a reader should know of a record that was asked for by its ID: that it is quarantined."""
+    """What a reader should know of a record that was asked for by its ID: that it is
+    quarantined.
+    """
     from kl_hooks.model.symbol import RECORD_ID
 
     if not RECORD_ID.fullmatch(node.rpartition(":")[2]):

@@ -1,4 +1,6 @@
-"""Symbols, links and answers of the code graph as JSON, as each operation of the graph prints them."""
+"""Symbols, links and answers of the code graph as JSON, as each operation of the graph prints
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Operations that read records from files and write them as files: import, export, add a document."""
+"""Operations that read records from files and write them as files: import, export, add a
+document.
+"""
 
 from __future__ import annotations
 

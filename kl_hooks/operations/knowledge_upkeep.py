@@ -1,4 +1,6 @@
-"""Operations of the upkeep of records: check, health, what upkeep changes, proposals, statistics."""
+"""Operations of the upkeep of records: check, health, what upkeep changes, proposals,
+statistics.
+"""
 
 from __future__ import annotations
 

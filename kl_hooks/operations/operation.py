@@ -174,7 +174,9 @@ def _is_listing(value: Any) -> bool:
 
 
 def _unread(ws: Workspace, listing: Listing) -> Listing:
-    """Return a list whose quarantined records have no text: nobody asked for one of them by its ID."""
+    """Return a list whose quarantined records have no text: nobody asked for one of them by its
+    ID.
+    """
     from kl_hooks.model.record import Record
 
     records = [item for item in listing.items if isinstance(item, Record)]

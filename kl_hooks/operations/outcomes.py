@@ -186,7 +186,9 @@ def _fields(request: CaptureRequest) -> dict[str, Any]:
 
 
 def _with_success(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an outcome with how it ended, where one of the two fields states that."""
+    """Return the fields of an outcome with how it ended, where one of the two fields states
+    that.
+    """
     if "success" not in values and values.get("outcome_type", "") in _SUCCESSFUL:
         values["success"] = True
     if "outcome_type" not in values:

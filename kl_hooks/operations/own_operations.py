@@ -281,8 +281,8 @@ def detect(kind: Kind) -> Operation:
     """Return the operation that finds the features of a text."""
     return Operation(
         f"{kind.name} detect",
-        "Which features a text names (FEAT-AUTH-12), the file that specifies each, and features of the"
-        " same prefix.",
+        "Which features a text names (FEAT-AUTH-12), the file that specifies each, and "
+        "features of the same prefix.",
         TextRequest,
         _detect,
         _features_to_dict,

@@ -167,8 +167,8 @@ def _lines_to_dict(key: str) -> Callable[[PageLines], dict[str, Any]]:
 
 BACKLINKS: Final = Operation(
     "knowledge backlinks",
-    "List the places that link to a page, with their line: of pages, and of other documents, such as"
-    " a README.",
+    "List the places that link to a page, with their line: of pages, and of other documents, "
+    "such as a README.",
     LinesRequest,
     _backlinks,
     _lines_to_dict("backlinks"),

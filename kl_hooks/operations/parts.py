@@ -1,4 +1,6 @@
-"""The parts of a result: what NamedTuples, dataclasses, mappings and lists hold, read and replaced."""
+"""The parts of a result: what NamedTuples, dataclasses, mappings and lists hold, read and
+replaced.
+"""
 
 from __future__ import annotations
 

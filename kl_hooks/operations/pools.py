@@ -302,7 +302,9 @@ def _value_to_dict(pool_value: PoolValue) -> dict[str, Any]:
 
 READ: Final = Operation(
     "pool read",
-    r"""Read the value at PATH (`a.b` is b in a; `a\.b` one key), or the whole pool. It is data, whoever wrote it.""",
+    r"""Read the value at PATH (`a.b` is b in a; `a\.b` one key), or the whole pool. It is data,
+    whoever wrote it.
+    """,
     ReadRequest,
     _read,
     _value_to_dict,

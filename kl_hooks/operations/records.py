@@ -352,7 +352,8 @@ def history(kind: Kind) -> Operation:
     """Return the operation that shows what a record of a kind was before."""
     return Operation(
         f"{kind.name} history",
-        f"Earlier versions of {with_article(kind.name)}: commits of its file, and before it was one.",
+        f"Earlier versions of {with_article(kind.name)}: commits of its file, and before it "
+        "was one.",
         RecordRequest,
         partial(_history, kind),
         _history_to_dict,

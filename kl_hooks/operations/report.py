@@ -1,8 +1,8 @@
 """The operation of the report: the data of the page that shows what is proven here, the layers, the
 tests with their history, and the knowledge.
 
-It states nothing of its own: the verdict and its words are those of `kl verify` and `kl status`, and
-the state of a symbol follows the rule of `kl verify --require proven`.
+It states nothing of its own: the verdict and its words are those of `kl verify` and `kl status`,
+and the state of a symbol follows the rule of `kl verify --require proven`.
 """
 
 from __future__ import annotations

@@ -180,7 +180,8 @@ def _files(graph: Graph, wanted: Collection[str]) -> Iterator[_File]:
 
 def _symbols_of(graph: Graph, wanted: Collection[str]) -> dict[str, list[_Symbol]]:
     """Path → what it defines, in the order of lines, the module first."""
-    sql = """SELECT f.path, r.sort, CASE r.sort WHEN 'namespace' THEN r.outer ELSE r.outer || r.name END,
+    sql = """SELECT f.path, r.sort,
+            CASE r.sort WHEN 'namespace' THEN r.outer ELSE r.outer || r.name END,
             r.line, r.end_line, lower(hex(r.content_hash))
         FROM symbol_rows r JOIN files f ON f.number = r.file
         WHERE r.sort NOT IN ('test', 'field') ORDER BY f.path, r.line, r.end_line DESC, r.place"""

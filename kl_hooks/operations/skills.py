@@ -1,4 +1,6 @@
-"""Operations of skills: discover, read and list them, begin and end a use, compare variants, check."""
+"""Operations of skills: discover, read and list them, begin and end a use, compare variants,
+check.
+"""
 
 from __future__ import annotations
 

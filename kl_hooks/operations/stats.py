@@ -1,4 +1,6 @@
-"""Operations of statistics: packages that were delivered, what of them commits touched, searches."""
+"""Operations of statistics: packages that were delivered, what of them commits touched,
+searches.
+"""
 
 from __future__ import annotations
 

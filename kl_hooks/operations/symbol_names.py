@@ -72,7 +72,8 @@ def _symbol_ids(ws: Workspace, names: set[str], access: Access) -> dict[str, str
                 if symbol_id := _symbol_id(graph, name, access):
                     ids[name] = symbol_id
     except EnvironmentProblem:
-        return {}  # without a graph a name is recorded as it is given: nobody loses a record by that
+        # without a graph a name is recorded as it is given: nobody loses a record by that
+        return {}
     return ids
 
 

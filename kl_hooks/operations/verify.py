@@ -351,7 +351,9 @@ class VerifyAnswer(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What could not be read, and which demands of a gate that may be shown were not checked."""
+        """What could not be read, and which demands of a gate that may be shown were not
+        checked.
+        """
         unchecked = (_unchecked_note(check, is_strict=self.is_strict) for check in self.gates)
         return (*self.unread, *(note for notes in unchecked for note in notes))
 
@@ -662,8 +664,8 @@ def _hints(answer: VerifyAnswer) -> Iterator[str]:
     elif answer.is_below:
         if not answer.origin:
             yield (
-                "the tests passed in one way; run them under another interpreter, or in another way:"
-                " pytest -n 2"
+                "the tests passed in one way; run them under another interpreter, or in "
+                "another way: pytest -n 2"
             )
     elif answer.is_by_symbol and not proof.failed:
         if answer.command:

@@ -221,14 +221,18 @@ class _Decision:
         return link._replace(target=self.text(link.target), title=title, several=several)
 
     def excerpt(self, excerpt: Excerpt) -> Any:
-        """Of what is redacted nothing that is a text is left; an origin that is unknown is hidden."""
+        """Of what is redacted nothing that is a text is left; an origin that is unknown is
+        hidden.
+        """
         effect = self._effects.get(excerpt.origin)
         if effect is None or effect[0] != "allow":
             return _DENIED
         return self._whole(excerpt, named_parts(excerpt) or {})
 
     def receipt(self, receipt: Receipt) -> Receipt:
-        """A receipt without the results that are denied. What names it is its ID as it is stored."""
+        """A receipt without the results that are denied. What names it is its ID as it is
+        stored.
+        """
         if receipt.id not in self._receipts:
             names = ("environment", "selection", "result")
             parts = {name: self.value(getattr(receipt, name)) for name in names}

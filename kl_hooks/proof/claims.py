@@ -168,7 +168,8 @@ def _with_ended(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
     return [
         claim._replace(
             ended=tuple(
-                f"{'about' if name == cited_id(claim.about) else 'cites'} {name}, which is {ended[name]}"
+                f"{'about' if name == cited_id(claim.about) else 'cites'} {name}, which is "
+                f"{ended[name]}"
                 for name in dict.fromkeys(named[claim.id])
                 if name in ended
             ),

@@ -607,7 +607,9 @@ class Comparison:
 
 @dataclass(frozen=True)
 class TestFacts:
-    """A test of a run. What computed the values that it got is apart: thousands of tests share it."""
+    """A test of a run. What computed the values that it got is apart: thousands of tests share
+    it.
+    """
 
     __test__ = False  # no test class, whatever its name
 

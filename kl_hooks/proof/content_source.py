@@ -1,4 +1,6 @@
-"""The files of one content, on disk, staged or in a tree, as far as they decide what its tests are."""
+"""The files of one content, on disk, staged or in a tree, as far as they decide what its tests
+are.
+"""
 
 from __future__ import annotations
 

@@ -457,7 +457,9 @@ class _Resolver:
         )
 
     def _incomplete_by_imports(self, executed: Executed) -> dict[str, str]:
-        """Test → why it is incomplete: the import of a file that it needs may have executed more."""
+        """Test → why it is incomplete: the import of a file that it needs may have executed
+        more.
+        """
         importers: dict[str, set[str]] = {}
         for importer, imported_paths in executed.imports.items():
             for imported in imported_paths:
@@ -578,7 +580,9 @@ class _Resolver:
         return {path: bytes_id(self._repo, path) for path in wanted}
 
     def _absent(self, reads: Reads | None, tests: Iterable[str]) -> frozenset[str]:
-        """Where the run looked, and pytest for a `conftest.py`, and nothing is now that it is over."""
+        """Where the run looked, and pytest for a `conftest.py`, and nothing is now that it is
+        over.
+        """
         if reads is None or self._source != "worktree":
             return frozenset()
         paths = {path for test in tests for path in _conftests(test)}

@@ -152,7 +152,9 @@ class _Content:
         return bool({entry.receipt.tree, entry.receipt.tree_all} & set(self._trees))
 
     def _valid_result(self, results: Iterable[_LastResult]) -> tuple[_LastResult | None, Verdict]:
-        """The newest result that is valid for this content; else None, and why the newest is not."""
+        """The newest result that is valid for this content; else None, and why the newest is
+        not.
+        """
         newest: Verdict | None = None
         for evidence, entry in results:
             verdict = self._verdict(evidence, entry)

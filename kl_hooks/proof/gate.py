@@ -93,7 +93,9 @@ def judge(
 def _gate_facts(
     ws: Workspace, repo: Repository, snapshot: Snapshot, content: ContentFacts, tree: str | None
 ) -> GateFacts:
-    """What the verdict on a content may ask. `tree`: where its files are; None: the working tree."""
+    """What the verdict on a content may ask. `tree`: where its files are; None: the working
+    tree.
+    """
     names = TestNames(ws, snapshot.db)
     content = replace(content, current_name=names.current)
     own_runs = runs_of_content(snapshot, content.entries, environments_of(ws, repo, tree))
@@ -119,7 +121,9 @@ def facts_of_content(
     tree: str | None,
     expected: Callable[[], Expected],
 ) -> ContentFacts:
-    """What the runs of a content itself showed. `tree`: as `git.worktree.changed_files` takes it."""
+    """What the runs of a content itself showed. `tree`: as `git.worktree.changed_files` takes
+    it.
+    """
     entries = snapshot.of_tree(trees)
     return ContentFacts(
         entries,

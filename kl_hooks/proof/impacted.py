@@ -262,7 +262,9 @@ def _nearness(test: Impacted) -> tuple[int, int, str]:
 
 
 def _distances(ws: Workspace, runs: Runs, content: Content) -> _Distances:
-    """Return the distances by the imports of the content; of the files on disk for what is staged."""
+    """Return the distances by the imports of the content; of the files on disk for what is
+    staged.
+    """
     repo = repository_of(ws)
     changes = _changes(ws, runs, content)
     is_on_disk = content.other is None or set(content.trees) & set(worktree_state(repo).trees)
@@ -280,7 +282,9 @@ def _distances(ws: Workspace, runs: Runs, content: Content) -> _Distances:
 
 
 def _changes(ws: Workspace, runs: Runs, content: Content) -> Mapping[str, FileChange]:
-    """Return what changed, by path: since the revision before, else since the newest recorded run."""
+    """Return what changed, by path: since the revision before, else since the newest recorded
+    run.
+    """
     repo = repository_of(ws)
     if content.before:
         tree = tree_of_revision(repo, content.before)

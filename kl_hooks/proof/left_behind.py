@@ -293,7 +293,9 @@ def _newer_tests(
 def _spoiled_by_touch(
     ordered: Sequence[OtherRun], place: int, comparisons: _Comparisons
 ) -> Iterator[_Spoiled]:
-    """Results of tests that found what an earlier test had left, and that a newer one may remove."""
+    """Results of tests that found what an earlier test had left, and that a newer one may
+    remove.
+    """
     relying = _Relying(ordered[place])
     if not relying.tests:
         return
@@ -415,7 +417,9 @@ class _Relying:
 
     @cached_property
     def _leaving_by_name(self) -> Mapping[str, frozenset[str]]:
-        """The same by the name alone: a value may be found in another module than it was left in."""
+        """The same by the name alone: a value may be found in another module than it was left
+        in.
+        """
         by_name: dict[str, set[str]] = {}
         for state, tests in self.leaving.items():
             by_name.setdefault(_name_of(state), set()).update(tests)

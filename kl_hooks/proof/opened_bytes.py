@@ -46,7 +46,9 @@ def bytes_id(repo: Repository, path: str) -> str:
 
 
 def names_id(repo: Repository, listing: str) -> str:
-    """A digest of the names that a listing shows (`books/*.txt`); empty where it can't be listed."""
+    """A digest of the names that a listing shows (`books/*.txt`); empty where it can't be
+    listed.
+    """
     folder, _, pattern = listing.rpartition("/")
     try:
         names = [path.name for path in (repo.top / folder).iterdir()]
@@ -134,7 +136,8 @@ class BytesOfCheckout:
             self._asked |= new
             self._ids |= checkout_ids(self._repo, self._content, sorted(new))
         return {
-            path: f"{path} has other bytes in a checkout of this content than when the test opened it"
+            path: f"{path} has other bytes in a checkout of this content than when the test "
+            "opened it"
             for path, recorded in opened.items()
             if path in self._ids and recorded not in self._ids[path]
         }

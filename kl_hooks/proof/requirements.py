@@ -264,7 +264,9 @@ def _lines(content: bytes) -> Iterator[str]:
 
 
 def _option(line: str) -> tuple[str, str]:
-    """The option that a line begins with, and its value: `-r base.txt`, `--requirement=base.txt`."""
+    """The option that a line begins with, and its value: `-r base.txt`,
+    `--requirement=base.txt`.
+    """
     option, _, value = line.replace("=", " ", 1 if line.startswith("--") else 0).partition(" ")
     return option, value.strip()
 

@@ -659,12 +659,16 @@ def _conditions_of_having(
 
 
 def _is_in_both(name: str, old: ImportTime, new: ImportTime) -> bool:
-    """Whether both contents have the definition, or neither: else more than its docstring changed."""
+    """Whether both contents have the definition, or neither: else more than its docstring
+    changed.
+    """
     return (name in old.headers) == (name in new.headers)
 
 
 def _is_documented(name: str, content: ImportTime) -> bool:
-    """Whether a decorator or base of a definition, or of a class around it, may read its docstring."""
+    """Whether a decorator or base of a definition, or of a class around it, may read its
+    docstring.
+    """
     while name:
         header = content.headers.get(name)
         if header is not None and header.documented:
@@ -853,7 +857,9 @@ def module_added(run: RunFacts, changed: Mapping[str, str], nodeid: str) -> Verd
 
 
 def metadata_changed(run: RunFacts, changed: Mapping[str, str], nodeid: str) -> Verdict | None:
-    """The test read metadata of a distribution that has another version, or looked at all of them."""
+    """The test read metadata of a distribution that has another version, or looked at all of
+    them.
+    """
     if run.reach:
         names = run.reach.metadata(nodeid)
     else:

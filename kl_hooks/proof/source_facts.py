@@ -73,7 +73,9 @@ class SourceFacts:
 
 @cache
 def _version() -> str:
-    """Of what is read: another Python parses other syntax from the same bytes, and warns of more."""
+    """Of what is read: another Python parses other syntax from the same bytes, and warns of
+    more.
+    """
     digest = hashlib.sha256(sys.version.encode())
     for module in READERS:
         digest.update(Path(str(module.__file__)).read_bytes())

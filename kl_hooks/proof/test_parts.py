@@ -84,7 +84,9 @@ class TestSource:
         return name in self._tests[path]
 
     def change(self, before: CitedTest, nodeid: str) -> str:
-        """In words how a test differs from what it was; empty: not at all. `nodeid`: its name now."""
+        """In words how a test differs from what it was; empty: not at all. `nodeid`: its name
+        now.
+        """
         old = {(part.path, part.name): part.digest for part in before.parts}
         new = {(part.path, part.name): part.digest for part in self.parts(nodeid)}
         if old == new:
@@ -458,7 +460,9 @@ def _is_docstring(body: Sequence[ast.stmt]) -> bool:
 
 
 def _is_autouse(function: _Function) -> bool:
-    """Whether a decorator asks for it to be used unasked; what can't be read from the source, is."""
+    """Whether a decorator asks for it to be used unasked; what can't be read from the source,
+    is.
+    """
     keywords = [
         keyword
         for decorator in function.decorator_list

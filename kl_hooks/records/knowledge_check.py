@@ -126,7 +126,9 @@ def check_knowledge(
 def _check_files(
     kinds: Mapping[str, Kind], files: Mapping[str, bytes], known_ids: frozenset[str]
 ) -> CheckResult:
-    """Check these files (path → content) as a whole. `known_ids`: IDs of records in the database."""
+    """Check these files (path → content) as a whole. `known_ids`: IDs of records in the
+    database.
+    """
     result = CheckResult()
     records: dict[str, Record] = {}
     pages: list[Page] = []
@@ -235,7 +237,9 @@ def _duplicate_ids(records: Mapping[str, Record]) -> Iterator[Problem]:
 
 
 def _seeded_twice(kinds: Mapping[str, Kind], records: Mapping[str, Record]) -> Iterator[Problem]:
-    """Yield the records in force that are the same seed as one with a lower ID: two branches seeded."""
+    """Yield the records in force that are the same seed as one with a lower ID: two branches
+    seeded.
+    """
     first: dict[tuple[str, str], str] = {}
     for path, record in sorted(records.items(), key=lambda pair: (pair[1].id, pair[0])):
         seed = record.text("entity_id")
@@ -340,8 +344,8 @@ def _ended_citations(kinds: Mapping[str, Kind], records: Mapping[str, Record]) -
 def _absent_paths(
     ws: Workspace, result: CheckResult, staged: bool
 ) -> Iterator[tuple[Problem, bool]]:
-    """Yield a problem for each path that a decision governs and that is not there, and whether it is
-    a finding: a live decision's, and removed. A path that never was may be planned.
+    """Yield a problem for each path that a decision governs and that is not there, and whether it
+    is a finding: a live decision's, and removed. A path that never was may be planned.
 
     Decisions that have ended are omitted.
     """

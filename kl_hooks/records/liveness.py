@@ -228,7 +228,9 @@ ENDED_VERIFICATIONS: Final = ("disproven", "deprecated", "superseded")
 
 
 def verification_status(kind: Kind, record: Record) -> str:
-    """Return how a record fared since it was made; empty for a kind whose records are not verified."""
+    """Return how a record fared since it was made; empty for a kind whose records are not
+    verified.
+    """
     if VERIFICATION not in kind.fields:
         return ""
     return record.text(VERIFICATION.name)

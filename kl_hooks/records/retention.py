@@ -76,7 +76,10 @@ def _find_expired(ws: Workspace, numbers: Lifecycle, now: int, *, files: bool) -
         ):
             continue
         if is_older(now, micros(until), days):
-            reason = f"a {record.kind} that expired on {until[:10]}; retained {counted(days, 'day')} since"
+            reason = (
+                f"a {record.kind} that expired on {until[:10]}; retained "
+                f"{counted(days, 'day')} since"
+            )
             changes.append(
                 Change("purge", record.id, _FILES if files else _RECORDS, reason, record.status)
             )

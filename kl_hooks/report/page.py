@@ -89,7 +89,9 @@ def script_data(report: dict[str, Any]) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text as it is shown: what is invisible as its code, and no more than 300 characters."""
+    """Return a text as it is shown: what is invisible as its code, and no more than 300
+    characters.
+    """
     shown = _INVISIBLE.sub(lambda match: f"\\u{{{ord(match[0]):04x}}}", text[:_LONGEST])
     shown = shown.encode("utf-8", "replace").decode("utf-8")
     if len(text) > _LONGEST:

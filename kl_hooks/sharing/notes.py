@@ -306,7 +306,9 @@ def share(
 def _published(
     ws: Workspace, repo: Repository, receipts: Sequence[Receipt] | None
 ) -> Sequence[Receipt]:
-    """Those of the given receipts that are about the commit that is checked out; else the store's."""
+    """Those of the given receipts that are about the commit that is checked out; else the
+    store's.
+    """
     if receipts is None:
         return _recorded_here(ws)
     here = head(repo)[2]

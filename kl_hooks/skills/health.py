@@ -534,7 +534,10 @@ def _relations(active: Sequence[Record], skill_by_node: Mapping[str, Record]) ->
                 other = None
             if match and other and _number(other.text("version")) < _number(match[2]):
                 stated_version = other.text("version") or "none"
-                reason = f"{skill.title} needs version {match[2]} of {other.title}, which has {stated_version}"
+                reason = (
+                    f"{skill.title} needs version {match[2]} of {other.title}, which "
+                    f"has {stated_version}"
+                )
                 yield Conflict("version_mismatch", (skill.title, other.title), reason)
 
 

@@ -168,7 +168,9 @@ def approve(
 
 
 def _refuse_expired(ws: Workspace, proposal: Record) -> None:
-    """UsageProblem for a proposal that nobody decided on in time: what it rests on may have changed."""
+    """UsageProblem for a proposal that nobody decided on in time: what it rests on may have
+    changed.
+    """
     if is_expired(ws, proposal):
         day = proposal.text("expires")[:10]
         later = iso(ws.clock.now() + _EXTENSION)[:10]

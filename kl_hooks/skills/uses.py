@@ -580,7 +580,8 @@ def better_variants(
             best_of_skill[skill] = (
                 order[0],
                 ", ".join(
-                    f"{name_of_variant} {sum(rated[name_of_variant])} of {len(rated[name_of_variant])}"
+                    f"{name_of_variant} {sum(rated[name_of_variant])} of "
+                    f"{len(rated[name_of_variant])}"
                     for name_of_variant in order
                 ),
             )

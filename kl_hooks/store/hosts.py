@@ -6,7 +6,9 @@ from ipaddress import ip_address
 
 
 def is_this_machine(host: str) -> bool:
-    """Return whether a host of a URL is a socket, or an address of this machine; none is a socket."""
+    """Return whether a host of a URL is a socket, or an address of this machine; none is a
+    socket.
+    """
     if host in ("", "localhost") or host.startswith(("/", "@")):
         return True
     try:

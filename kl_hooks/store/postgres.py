@@ -70,7 +70,10 @@ class Address(NamedTuple):
         parts = urlsplit(self.url)
         options = [f"{name}={value}" for name, value in parse_qsl(parts.query) if name in _PLACE]
         port = f":{parts.port}" if parts.port else ""
-        return f"postgresql://{parts.hostname or ''}{port}{parts.path}{'?' if options else ''}{'&'.join(options)}"
+        place = f"postgresql://{parts.hostname or ''}{port}{parts.path}"
+        if options:
+            place += f"?{'&'.join(options)}"
+        return place
 
     @property
     def key(self) -> str:

@@ -263,7 +263,9 @@ _PREFIXES: Final = (
 
 @cache
 def _known_tokens() -> re.Pattern[str]:
-    """Tokens where a word begins (also after a written `\\n`): `task-…` holds no `sk-…`. Compiled on first need."""
+    """Tokens where a word begins (also after a written `\\n`): `task-…` holds no `sk-…`. Compiled
+    on first need.
+    """
     alternatives = "|".join(f"(?P<{name}>{pattern})" for name, pattern in _PREFIXES)
     return re.compile(rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{alternatives})")
 
@@ -836,8 +838,8 @@ def redact_or_omit(text: str, language: str = "") -> str:
 def _redact_python(source: str) -> str:
     """Python source whose names and operators are as they were: `password=token` is code.
 
-    What is before a literal decides whether it is a secret, so assignments are looked for in the whole
-    source; what they find outside of a literal is none.
+    What is before a literal decides whether it is a secret, so assignments are looked for in the
+    whole source; what they find outside of a literal is none.
     """
     if redact(source) == source:  # nearly all source ends here
         return source

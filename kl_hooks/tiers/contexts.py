@@ -211,7 +211,8 @@ def create_context(
     scope = checked_choice(scope or CONTEXT_SCOPES[0], CONTEXT_SCOPES, "scope")
     if scope in _SHARED_SCOPES and ws.store.address is None:
         raise UsageProblem(
-            f"a context of scope {scope} is shared by a team, and this store is this clone's alone.",
+            f"a context of scope {scope} is shared by a team, and this store is this clone's "
+            "alone.",
             place=checked_name,
             hint="Use a team's database (kl store use URL), or --scope global: everybody who uses"
             " this clone.",

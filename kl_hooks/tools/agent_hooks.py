@@ -517,7 +517,9 @@ def _refusal(ws: Workspace, edits: Sequence[Edit]) -> str:
 
 
 def _exception_hint(violation: Violation) -> str:
-    """What a person does who wants an import that was refused: an exception needs it to be there."""
+    """What a person does who wants an import that was refused: an exception needs it to be
+    there.
+    """
     from shlex import quote
 
     ends = f"{quote(violation.importer)} {quote(violation.imported)}"
@@ -724,7 +726,9 @@ def _note_imports(session: Session, line: str, folder: str) -> None:
 
 
 def _texts_before(event: Event, folder: str) -> dict[str, str | None]:
-    """The Python files that a call has changed, and what each was before; None: that is not known."""
+    """The Python files that a call has changed, and what each was before; None: that is not
+    known.
+    """
     root = _top(folder)
     texts: dict[str, str | None] = {}
     for name, change in _changes(event.given):
@@ -862,8 +866,8 @@ def _reminder(ws: Workspace, event: Event, session: Session) -> str:
             ),
             *(f"  {one_line(one, 300)}" for one in why),
             (
-                "hint: run the tests that decide it, then kl verify. If no test is needed, state why"
-                " and stop."
+                "hint: run the tests that decide it, then kl verify. If no test is needed, "
+                "state why and stop."
             ),
         ]
     )

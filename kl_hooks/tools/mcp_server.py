@@ -122,7 +122,8 @@ def listed_tools(ws: Workspace, wanted: Sequence[str], *, allow_write: bool) -> 
             names[one] = None
         else:
             hint = (
-                f"{suggest_spelling(one, [*_TOOLSETS, *known])} Sets: {', '.join(_TOOLSETS)}. Tools:"
+                f"{suggest_spelling(one, [*_TOOLSETS, *known])} Sets: "
+                f"{', '.join(_TOOLSETS)}. Tools:"
                 " kl tool --list"
             )
             raise UsageProblem(

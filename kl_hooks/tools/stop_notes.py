@@ -1,4 +1,6 @@
-"""Stop notes: which tests an agent runs before it stops, where no run has proven what it changed."""
+"""Stop notes: which tests an agent runs before it stops, where no run has proven what it
+changed.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,9 @@ def impact_lines(tests: Sequence[Impacted]) -> Iterator[str]:
     if nearby_tests:
         files = list(dict.fromkeys(map(test_path, nearby_tests)))
         yield (
-            f"{counted(len(nearby_tests), 'test')} of {counted(len(files), 'file')} may reach it by imports"
-            f" and {'was' if len(nearby_tests) == 1 else 'were'} never recorded, nearest:"
-            f" {name_list(files, _FILES)}"
+            f"{counted(len(nearby_tests), 'test')} of {counted(len(files), 'file')} may "
+            f"reach it by imports and {'was' if len(nearby_tests) == 1 else 'were'} never "
+            f"recorded, nearest: {name_list(files, _FILES)}"
         )
 
 

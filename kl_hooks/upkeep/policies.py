@@ -461,8 +461,8 @@ def review_habits(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
         ):
             if len(decisions) >= _FEWEST_REVIEWS and decisions.count(do) >= _HABIT * len(decisions):
                 reason = (
-                    f"{decisions.count(do)} of {len(decisions)} reviews: {do}. A setting may save them:"
-                    f" {hint}"
+                    f"{decisions.count(do)} of {len(decisions)} reviews: {do}. A setting may "
+                    f"save them: {hint}"
                 )
                 changes.append(Change("suggest", sort, _HABITS, reason))
     return changes

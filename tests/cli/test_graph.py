@@ -584,7 +584,8 @@ def test_the_first_possible_calls_are_listed_and_the_others_counted(kl: Kl) -> N
 
 def test_a_name_that_is_everywhere_is_counted_but_for_the_likely_calls(kl: Kl) -> None:
     typed = {
-        "typed.py": "from feeder import Feeder\n\n\ndef f(x: Feeder | None, feeder):\n    x.feed()\n"
+        "typed.py": "from feeder import Feeder\n\n\ndef f(x: Feeder | None, feeder):\n    "
+        "x.feed()\n"
     }
     write(Path.cwd(), {**FEEDER, **_many_calls("src", 50), **typed})
     untyped = {"guess.py": "def g(feeder):\n    feeder.feed()\n"}

@@ -1,4 +1,6 @@
-"""`kl init` in repositories with TypeScript and JavaScript: layers from their folders and imports."""
+"""`kl init` in repositories with TypeScript and JavaScript: layers from their folders and
+imports.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ Start = Callable[[dict[str, str]], tuple[str, Manifest | None, str]]
 
 @pytest.fixture
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
-    """Runs `kl init` and `kl arch check` on these files; gives what both print, and the manifest."""
+    """Runs `kl init` and `kl arch check` on these files; gives what both print, and the
+    manifest.
+    """
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
     def run(files: dict[str, str]) -> tuple[str, Manifest | None, str]:
@@ -53,7 +57,9 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
 
 @pytest.fixture
 def without_the_extra(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As where tree-sitter is not installed: None in `sys.modules` is a package that is not found."""
+    """As where tree-sitter is not installed: None in `sys.modules` is a package that is not
+    found.
+    """
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
     languages._are_installed.cache_clear()
     yield

@@ -44,7 +44,9 @@ class Killer:
 
 
 def is_killed(repo: Checkout, number: int) -> bool:
-    """Renumber the decision in another process, killed before its nth line; return whether it was."""
+    """Renumber the decision in another process, killed before its nth line; return whether it
+    was.
+    """
     child = os.fork()
     if child == 0:
         sys.settrace(Killer(number))

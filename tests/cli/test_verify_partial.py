@@ -112,14 +112,15 @@ def test_a_run_of_before_a_loss_does_not_count(repo: Checkout) -> None:
 def test_a_failing_suite_states_what_of_it_is_proven(repo: Checkout) -> None:
     repo.write(
         "test_more.py",
-        "import pytest\n\n\n@pytest.mark.parametrize('n', [1, 2, 3])\ndef test_n(n):\n    assert n != 2\n",
+        "import pytest\n\n\n@pytest.mark.parametrize('n', [1, 2, 3])\ndef test_n(n):\n    "
+        "assert n != 2\n",
     )
     repo.commit()
     assert repo.pytest("-x").returncode == 1
     done = repo.kl("verify")
     assert (
-        "  0 of 6 tests proven here; 1 failing; 4 passed in a run that does not count; 1 never recorded\n"
-        in done.stdout
+        "  0 of 6 tests proven here; 1 failing; 4 passed in a run that does not count; 1 "
+        "never recorded\n" in done.stdout
     )
     assert repo.pytest().returncode == 1
     done = repo.kl("verify")
@@ -160,7 +161,10 @@ def test_transferred_tests_are_counted_apart(repo: Checkout) -> None:
     )
 
 
-SLOW = "import pytest\n\n\n@pytest.mark.slow\ndef test_slow():\n    pass\n\n\ndef test_fast():\n    pass\n"
+SLOW = (
+    "import pytest\n\n\n@pytest.mark.slow\ndef test_slow():\n    pass\n\n\ndef "
+    "test_fast():\n    pass\n"
+)
 ADDOPTS = "[pytest]\nmarkers = slow\naddopts = -ra --ignore-glob '*integration*.py' -m 'not slow'\n"
 
 
@@ -294,7 +298,8 @@ def test_wrong_known_failures_are_all_named(tmp_path: Path, home: Path) -> None:
     repo = checkout(tmp_path / "repo", {"test_x.py": FAILING})
     repo.write(
         ".kl/config.yaml",
-        "verify:\n  known_failures:\n    - {test: a, reason: b, until: tomorrow}\n    - {test: a}\n",
+        "verify:\n  known_failures:\n    - {test: a, reason: b, until: tomorrow}\n    - "
+        "{test: a}\n",
     )
     done = repo.kl("verify")
     assert done.returncode == 2

@@ -84,7 +84,8 @@ QUIET = [
     "class New(Exception):\n    pass\nclass Newer(New):\n    pass\n",
     "@dataclass\nclass New:\n    x: int\n    y: int = 1\n",
     "class New(str, Enum):\n    A = 'a'\n",
-    "class New:\n    @property\n    def x(self): return 1\n    @x.setter\n    def x(self, value): pass\n",
+    "class New:\n    @property\n    def x(self): return 1\n    @x.setter\n    def x(self, "
+    "value): pass\n",
     "try:\n    import json\nexcept ImportError:\n    json = None\ndef later(x=json): return x\n",
 ]
 LOUD = [
@@ -168,7 +169,10 @@ def test_reading_imports_nothing_of_the_file() -> None:
 
 
 def test_docstrings_are_those_of_inspect() -> None:
-    text = '"""One."""\nclass C:\n    """Two."""\n    def m(self):\n        """Three.\n\n        Four 4."""\n'
+    text = (
+        '"""One."""\nclass C:\n    """Two."""\n    def m(self):\n        """Three.\n\n    '
+        '    Four 4."""\n'
+    )
     space: dict[str, object] = {}
     exec(text, space)
     docs = import_time(text.encode()).docs

@@ -28,7 +28,9 @@ OPTIONAL = {"TypeScript", "JavaScript", "Rust"}
 
 @pytest.fixture
 def without_the_extra(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As where tree-sitter is not installed: None in `sys.modules` is a package that is not found."""
+    """As where tree-sitter is not installed: None in `sys.modules` is a package that is not
+    found.
+    """
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
     languages._are_installed.cache_clear()
     yield

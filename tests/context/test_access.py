@@ -33,7 +33,9 @@ BOT = "agent:bot"
 
 @pytest.fixture
 def ws(repo: Checkout) -> Workspace:
-    """A repository with a record of each effect: open ADR-0001, denied ADR-0002, redacted ADR-0003."""
+    """A repository with a record of each effect: open ADR-0001, denied ADR-0002, redacted
+    ADR-0003.
+    """
     repo.write("src/pay/charge.py", "def charge():\n    return 1\n")
     repo.write("src/short/name.py", "def name():\n    return 1\n")
     repo.write("src/shop.py", "def total():\n    return 1\n")

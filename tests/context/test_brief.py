@@ -84,7 +84,10 @@ def test_no_passage_of_docs_and_no_bare_file_is_in_it(shop: Checkout) -> None:
 def test_a_guide_that_was_seeded_from_a_readme_is_in_it_only_where_no_code_fits(
     shop: Checkout,
 ) -> None:
-    words = "Install vouchers: a second voucher of a cart is added by add_voucher. Rsync the bundle to a mirror."
+    words = (
+        "Install vouchers: a second voucher of a cart is added by add_voucher. Rsync the "
+        "bundle to a mirror."
+    )
     shop.write("README.md", f"# Shop\n\nA shop.\n\n## Installation\n\n{words}\n")
     shop.commit()
     assert shop.kl("seed").returncode == 0

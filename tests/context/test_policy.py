@@ -486,7 +486,10 @@ def test_what_is_redacted_keeps_its_id_kind_and_place() -> None:
 def test_the_policy_of_a_repository_is_read_once_and_for_whoever_runs_this(repo: Checkout) -> None:
     ws = repo.workspace()
     assert load_policy(ws) is None
-    text = "version: 1\nrules:\n  - name: pay\n    deny: {paths: [src/pay, docs], tags: [hr], actors: [agent]}\n"
+    text = (
+        "version: 1\nrules:\n  - name: pay\n    deny: {paths: [src/pay, docs], tags: "
+        "[hr], actors: [agent]}\n"
+    )
     repo.write(".kl/policy.yaml", text)
     rule = Rule("pay", "deny", ("src/pay", "docs"), (), ("hr",), (), ("agent",))
     mine = load_policy(ws)

@@ -373,8 +373,8 @@ NAMED = {
     "src/net/resolver.py": "class Resolver:\n    def look(self): pass\n",
     "src/net/client.py": (
         "from net.resolver import Resolver\n\nclass TimeoutClient:\n    resolver: Resolver\n"
-        "    def timeout_ignored(self, timeout):\n        # the resolver ignores the timeout given\n"
-        "        return self.resolver.look(timeout)\n"
+        "    def timeout_ignored(self, timeout):\n        # the resolver ignores the timeout "
+        "given\n        return self.resolver.look(timeout)\n"
     ),
     "src/net/tools.py": "def retry(call): return call()\n\ndef find_host(name): pass\n",
     **{f"src/net/many{n}.py": "class Handler:\n    pass\n" for n in range(4)},

@@ -206,7 +206,8 @@ def test_strange_commits_are_read(repo: Checkout, name: str) -> None:
     date, message = STRANGE[name]
     tree, parent = repo.git("rev-parse", "HEAD^{tree}", "HEAD").split()
     text = (
-        f"tree {tree}\nparent {parent}\nauthor \x01A <> {date}\ncommitter A <a@b> {date}\n\n".encode()
+        f"tree {tree}\nparent {parent}\nauthor \x01A <> {date}\ncommitter A <a@b> "
+        f"{date}\n\n".encode()
         + message
     )
     sha = (

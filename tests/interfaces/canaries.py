@@ -185,8 +185,8 @@ def _write_files(canaries: Canaries) -> None:
         repo.write(
             f"{PAGES}{name}.md",
             f"# {_sentence(canaries, 'page', 'title')}\n\n"
-            f"{_sentence(canaries, 'page', 'text')}\n\n## {_sentence(canaries, 'page', 'heading')}\n"
-            f"\n{_sentence(canaries, 'page', 'section')}\n",
+            f"{_sentence(canaries, 'page', 'text')}\n\n## "
+            f"{_sentence(canaries, 'page', 'heading')}\n\n{_sentence(canaries, 'page', 'section')}\n",
         )
     outside = repo.root.parent / "outside.md"
     outside.write_text(

@@ -352,7 +352,9 @@ def ids_of_records(ids: Mapping[str, str]) -> list[str]:
 
 
 def _cases_of_kind(canaries: Canaries, kind: Kind, name: str) -> list[Arguments]:
-    """Return the arguments of a command that every kind has, for a hidden record and an open one."""
+    """Return the arguments of a command that every kind has, for a hidden record and an open
+    one.
+    """
     hidden, shown = canaries.ids[kind.name], canaries.open_ids[kind.name]
     verb = next((one for one in kind.verbs if one.name == name), None)
     if name in ("new", "create"):

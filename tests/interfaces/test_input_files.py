@@ -90,7 +90,9 @@ def namings(canaries: Canaries) -> Iterator[Naming]:
 def _with_hidden_input(
     interface: str, argv: tuple[str, ...], command: click.Command
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the name of an argument or option, and the arguments with the hidden file as its value."""
+    """Yield the name of an argument or option, and the arguments with the hidden file as its
+    value.
+    """
     size = len(interface.replace(" TASK", "").split())
     arguments = [one.name for one in command.params if isinstance(one, click.Argument)]
     names = {name: option for option in command.params for name in option.opts}

@@ -39,8 +39,9 @@ _FILES: Final = {
     "veiled/__init__.py": "",
     "veiled/zqplans.py": "from src import shop as zqstatement\n\n\ndef zqtotal() -> int:\n"
     "    return zqstatement.total()\n",
-    "veiled/test_zqplans.py": "from veiled.zqplans import zqtotal\n\n\ndef test_zqfails() -> None:\n"
-    "    raise ValueError('zqmessage')\n\n\ndef test_zqpasses() -> None:\n    assert zqtotal() == 1\n",
+    "veiled/test_zqplans.py": "from veiled.zqplans import zqtotal\n\n\ndef test_zqfails() -> "
+    "None:\n    raise ValueError('zqmessage')\n\n\ndef test_zqpasses() -> None:\n    assert "
+    "zqtotal() == 1\n",
     "tests/test_open.py": "from src.shop import total\nfrom veiled.zqplans import zqtotal\n\n\n"
     "def test_total() -> None:\n    assert total() == 1\n\n\n"
     "def test_all() -> None:\n    assert zqtotal() == 1\n",
@@ -128,7 +129,9 @@ class HiddenFiles(NamedTuple):
         self.repo.write(".kl/policy.yaml", POLICY.format(effect=effect))
 
     def leaks(self, text: str, asked: Iterable[str]) -> set[str]:
-        """Return the words of what is hidden that a text shows, but for those that were asked for."""
+        """Return the words of what is hidden that a text shows, but for those that were asked
+        for.
+        """
         is_redacted = "redact" in (self.repo.root / ".kl/policy.yaml").read_text("utf-8")
         words = TEXTS if is_redacted else itertools.chain(NAMES, TEXTS)
         given = " ".join(asked)

@@ -170,7 +170,8 @@ def test_the_state_of_all_symbols_is_that_of_each(shop: Checkout) -> None:
     with snapshot(ws) as evidence, open_graph(ws) as graph:
         runs = Runs(ws, evidence, content_of(ws))
         states = SymbolStates(runs.parts, runs.flaky)
-        sql = """SELECT f.path, r.sort, CASE r.sort WHEN 'namespace' THEN r.outer ELSE r.outer || r.name END,
+        sql = """SELECT f.path, r.sort,
+            CASE r.sort WHEN 'namespace' THEN r.outer ELSE r.outer || r.name END,
             lower(hex(r.content_hash)) FROM symbol_rows r JOIN files f ON f.number = r.file
             WHERE r.sort NOT IN ('test', 'field')"""
         rows = graph.db.rows(sql)

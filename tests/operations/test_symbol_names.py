@@ -1,4 +1,6 @@
-"""Names of symbols in records: what the graph knows becomes an ID, and what it does not is named."""
+"""Names of symbols in records: what the graph knows becomes an ID, and what it does not is
+named.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ FILES = {
     "soft.py": "try:\n    import quick\nexcept ImportError:\n    quick = None\n",
     "test_leaf.py": "import app\n\ndef test_leaf():\n    assert app.version()\n",
     "test_middle.py": "import outer\n\ndef test_middle():\n    assert outer.version()\n",
-    "test_soft.py": "import soft\n\ndef test_soft():\n    assert soft.quick in (None, soft.quick)\n",
+    "test_soft.py": "import soft\n\ndef test_soft():\n    assert soft.quick in (None, "
+    "soft.quick)\n",
     "test_plain.py": "def test_plain():\n    pass\n",
     "test_process.py": (
         "import subprocess, sys\n\ndef test_process():\n"

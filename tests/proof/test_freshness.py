@@ -138,7 +138,8 @@ def test_a_claim_is_stale_from_the_change_on_and_current_by_a_later_green_run(sh
     shop.run()
     fresh = shop.now()["adds the tax"]
     assert fresh[0] == "current" and fresh[1].startswith(
-        f"total in cart.py changed in {sha[:7]}, and test_cart.py::test_total, which has not, passed"
+        f"total in cart.py changed in {sha[:7]}, and test_cart.py::test_total, which has "
+        "not, passed"
     )
     assert "  claims    " not in shop.repo.kl("status").stdout
     shop.edit("(RATE + tax())*1", "RATE + tax()")

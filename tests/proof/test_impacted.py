@@ -15,17 +15,20 @@ CHANGED = CORE.replace("sum(prices)", "sum(prices, 0)")
 FILES = {
     "shop/__init__.py": "",
     "shop/core.py": CORE,
-    "shop/page.py": "from shop import core\n\n\ndef shown(prices):\n    return core.total(prices)\n",
+    "shop/page.py": "from shop import core\n\n\ndef shown(prices):\n    return "
+    "core.total(prices)\n",
     "shop/tax.py": "RATE = 2\n",
     "shop/types.py": (
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from shop.core import total\n"
     ),
-    "tests/test_core.py": "from shop.core import total\n\n\ndef test_total():\n    assert total([1]) == 1\n",
+    "tests/test_core.py": "from shop.core import total\n\n\ndef test_total():\n    assert "
+    "total([1]) == 1\n",
     "tests/test_page.py": (
         "from shop.page import shown\n\n\ndef test_shown():\n    assert shown([1]) == 1\n\n\n"
         "def test_none():\n    assert True\n"
     ),
-    "tests/test_near.py": "from shop.core import total\n\n\ndef test_near():\n    assert total([]) == 0\n",
+    "tests/test_near.py": "from shop.core import total\n\n\ndef test_near():\n    assert "
+    "total([]) == 0\n",
     "tests/test_tax.py": "from shop import tax\n\n\ndef test_rate():\n    assert tax.RATE == 2\n",
     "tests/test_types.py": "import shop.types\n\n\ndef test_types():\n    assert shop.types\n",
     "pytest.ini": "[pytest]\npythonpath = .\ntestpaths = tests\n",

@@ -25,7 +25,10 @@ VISITOR += (
 )
 ABSTRACT = "import abc\nclass Base(abc.ABC):\n    def q(self): return 1\nclass Impl(Base):\n"
 ABSTRACT += "    def m(self): return 2\n"
-REGISTRY = "NAMES = []\ndef define(name):\n    def wrap(f):\n        NAMES.append(name)\n        return f\n"
+REGISTRY = (
+    "NAMES = []\ndef define(name):\n    def wrap(f):\n        NAMES.append(name)\n    "
+    "    return f\n"
+)
 REGISTRY += "    return wrap\n"
 PLUGIN = "from reg import define\n@define('a')\ndef a(): pass\n"
 SUBCLASSES = (
@@ -119,7 +122,8 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "signature": (
         {
             "app.py": APP,
-            "test_e.py": "import inspect, app\ndef test_e(): return str(inspect.signature(app.unused))\n",
+            "test_e.py": "import inspect, app\ndef test_e(): return "
+            "str(inspect.signature(app.unused))\n",
         },
         {"app.py": APP.replace("unused(x)", "unused(x, y=1)")},
     ),
@@ -152,7 +156,8 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "members of a module that is passed": (
         {
             "app.py": APP,
-            "util.py": "import inspect\ndef members(m): return [n for n, _ in inspect.getmembers(m)]\n",
+            "util.py": "import inspect\ndef members(m): return [n for n, _ in "
+            "inspect.getmembers(m)]\n",
             "test_e.py": "import util, app\ndef test_e(): return util.members(app)\n",
         },
         {"app.py": APP + "def g(): return 2\n"},
@@ -175,7 +180,8 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "a name made at run time": (
         {
             "app.py": APP,
-            "test_e.py": "import app\ndef test_e():\n    n = 'g'\n    return getattr(app, n, 0) == 0\n",
+            "test_e.py": "import app\ndef test_e():\n    n = 'g'\n    return getattr(app, n, "
+            "0) == 0\n",
         },
         {"app.py": APP + "def g(): return 2\n"},
     ),

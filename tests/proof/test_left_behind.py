@@ -230,7 +230,9 @@ def test_m(): assert app.limit() == 3 and app.LIMIT == 3
 
 @pytest.fixture(scope="module")
 def ordered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A suite in which each test of `test_z.py` needs what one of `test_a.py` leaves, after a run."""
+    """A suite in which each test of `test_z.py` needs what one of `test_a.py` leaves, after a
+    run.
+    """
     folder = repository(tmp_path_factory.mktemp("ordered") / "program", ORDERED)
     assert record(folder) == 0
     assert verify(folder) == 0
@@ -381,7 +383,9 @@ def test_the_value_of_a_fixture_is_compared_before_it_is_torn_down(tmp_path: Pat
 
 
 def test_partners_of_partners_run_again_too() -> None:
-    """Whichever is looked at first: b has a valid result until a, which must run with it, has none."""
+    """Whichever is looked at first: b has a valid result until a, which must run with it, has
+    none.
+    """
     tests = [f"test_m.py::test_{letter}" for letter in "abcd"]
     a, b, c, d = tests
     [run] = other_run(made("a1", *tests), dict.fromkeys(tests, Verdict(VALID))).values()

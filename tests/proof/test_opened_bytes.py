@@ -27,7 +27,10 @@ def test_alone():
     assert True
 """
 FILES = {"test_a.py": TESTS, "text.txt": "A\nB\n", "other.cfg": "1\n"}
-REASON_OF_CHECKOUT = "test_bytes: text.txt has other bytes in a checkout of this content than when the test opened it"
+REASON_OF_CHECKOUT = (
+    "test_bytes: text.txt has other bytes in a checkout of this content "
+    "than when the test opened it"
+)
 REASON = "text.txt has other bytes on disk than when the test opened it"
 
 pytestmark = pytest.mark.skipif(

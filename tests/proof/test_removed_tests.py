@@ -12,8 +12,8 @@ import pytest
 from tests.support import Checkout, checkout
 
 FILES = {
-    "tests/test_a.py": "import pytest\n@pytest.mark.parametrize('n', [1, 2])\ndef test_1(n):\n    pass\n"
-    "def test_2():\n    pass\n",
+    "tests/test_a.py": "import pytest\n@pytest.mark.parametrize('n', [1, 2])\ndef "
+    "test_1(n):\n    pass\ndef test_2():\n    pass\n",
     "tests/test_b.py": "def test_3():\n    pass\ndef test_4():\n    assert len('abc') == 3\n",
 }
 

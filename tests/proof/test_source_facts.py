@@ -1,4 +1,6 @@
-"""What is read in source files for a verdict, and cached: the same facts, each content read once."""
+"""What is read in source files for a verdict, and cached: the same facts, each content read
+once.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ def unused():
 def pytest_runtest_call(item):
     pass
 """,
-    "tests/helpers.py": "LIMIT = 9\ndef check(a, b):\n    assert a == b < LIMIT\ndef other():\n    pass\n",
+    "tests/helpers.py": "LIMIT = 9\ndef check(a, b):\n    assert a == b < LIMIT\ndef "
+    "other():\n    pass\n",
     FILE: """\
 import os
 import tests.data as data

@@ -97,6 +97,7 @@ def test_settings_that_cannot_be_read_are_named_and_cost_no_record(tmp_path: Pat
     assert done.returncode == 0 and only(tmp_path).result["verdict"] == "passed"
     (line,) = [line for line in done.stdout.splitlines() if "config.yaml" in line]
     assert line == (
-        "kl: recorded without the settings of this repository: .kl/config.yaml:2:1: unresolved merge"
-        " conflict, to line 6. Keep one side or both, and delete the lines that git added."
+        "kl: recorded without the settings of this repository: .kl/config.yaml:2:1: "
+        "unresolved merge conflict, to line 6. Keep one side or both, and delete the lines "
+        "that git added."
     )

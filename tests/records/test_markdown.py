@@ -91,7 +91,10 @@ def test_what_follows_a_closed_text_is_reported(text: str) -> None:
 
 
 def test_sections_of_a_record_are_cut_as_those_of_a_page_except_that_no_comment_hides_one() -> None:
-    text = "# T\n\n## A\na\n\n```md\n## no\n```\n\n- item\n  ```\n## B\n<!-- open\n\n## C# ##\nU\n-\n##\n"
+    text = (
+        "# T\n\n## A\na\n\n```md\n## no\n```\n\n- item\n  ```\n## B\n<!-- open\n\n## C# "
+        "##\nU\n-\n##\n"
+    )
     cuts = section_headings(text.split("\n"))
     assert [heading.words for heading in cuts] == ["A", "B", "C#"]
     assert [one.words for one in headings(text, 2)] == ["T", "A", "B"], "the comment hides C#"

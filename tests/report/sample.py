@@ -14,7 +14,8 @@ from typing import Any
 STATES = ("here", "transferred", "stale", "unexecuted", "unassessed")
 REASONS = {
     "here": "executed by 12 tests that passed on this content",
-    "transferred": "executed by tests that passed at 4f1c2aa; nothing they rest on has changed since",
+    "transferred": "executed by tests that passed at 4f1c2aa; nothing they rest on has "
+    "changed since",
     "stale": "changed since the tests that execute it passed",
     "unexecuted": "no recorded test executes it",
     "unassessed": "no run recorded which code it executes",
@@ -297,7 +298,10 @@ def _imports(rng: random.Random, files: list[dict[str, Any]]) -> list[list[Any]]
     for number, source in enumerate(code[:13:4]):
         target = code[-1 - number]
         if LAYERS[files[source]["layer"]][1] < LAYERS[files[target]["layer"]][1]:
-            reason = f"{LAYERS[files[source]['layer']][0]} may not import {LAYERS[files[target]['layer']][0]}"
+            reason = (
+                f"{LAYERS[files[source]['layer']][0]} may not import "
+                f"{LAYERS[files[target]['layer']][0]}"
+            )
             kind = 2 if number % 2 else 1
             imports.append([source, target, rng.randint(1, 20), kind, reason, "ADR-0001"])
     return imports

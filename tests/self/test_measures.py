@@ -59,5 +59,8 @@ def test_a_conditional_expression_inside_another_is_found() -> None:
 
 
 def test_code_tables_and_headings_hold_no_sentences() -> None:
-    page = "# A heading of words\n\nOne two three. Four five six.\n\n```\nno words here\n```\n\n| a | b |\n"
+    page = (
+        "# A heading of words\n\nOne two three. Four five six.\n\n```\nno words "
+        "here\n```\n\n| a | b |\n"
+    )
     assert measures.sentences(page) == ["One two three.", "Four five six."]

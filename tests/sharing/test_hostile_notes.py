@@ -94,7 +94,9 @@ def test_what_exceeds_the_limits_is_named_and_read_by_the_next_command(
     clones: Callable[[str], Checkout],  # noqa: F811
     keys: dict[str, Path],  # noqa: F811
 ) -> None:
-    """Forged lines are refused once, whoever moves their refs; a colleague known before is first."""
+    """Forged lines are refused once, whoever moves their refs; a colleague known before is
+    first.
+    """
     ann, bob = clones("ann"), clones("bob")
     first, second, third = (public_receipt(ann) for _ in range(3))
     write_ref(bob, "ann1", [(str(first.tree), note(first, keys["ci"]))])

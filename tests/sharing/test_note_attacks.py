@@ -40,7 +40,9 @@ _SUBMODULE: Final = "160000"
 
 
 class Prey(NamedTuple):
-    """What the attacker has: two genuine notes of the trusted CI, and the clone that reads notes."""
+    """What the attacker has: two genuine notes of the trusted CI, and the clone that reads
+    notes.
+    """
 
     repo: Checkout
     passed: str
@@ -292,7 +294,9 @@ def prey(
     clones: Callable[[str], Checkout],  # noqa: F811
     keys: dict[str, Path],  # noqa: F811
 ) -> Prey:
-    """A CI whose run passed on one content and failed on the next, and a colleague who trusts it."""
+    """A CI whose run passed on one content and failed on the next, and a colleague who trusts
+    it.
+    """
     ci, bob = clones("ci"), clones("bob")
     leave_run(ci.workspace(), PASSED)
     passed = newest(ci)

@@ -107,8 +107,8 @@ def test_sqlite_names_no_other_process_where_the_file_system_is_the_cause(
     problem = _translate(error, tmp_path / "kl.db")
     assert not isinstance(problem, StoreBusy)
     assert (
-        f"can't be used: this file system has no locks (No locks available) (database is locked, {name})"
-        in str(problem)
+        f"can't be used: this file system has no locks (No locks available) (database is "
+        f"locked, {name})" in str(problem)
     )
 
 

@@ -459,7 +459,9 @@ def _names(source: str) -> str:
 
 @pytest.mark.slow
 def test_no_name_of_400_modules_is_changed_and_few_of_their_lines() -> None:
-    """As plain text 62 of 182,000 lines change, and names of three modules; as source 42, and none."""
+    """As plain text 62 of 182,000 lines change, and names of three modules; as source 42, and
+    none.
+    """
     modules = _modules()
     lines = sum(text.count("\n") for text in modules)
     redacted = [(text, redact(text, "python")) for text in modules]

@@ -70,7 +70,10 @@ def test_the_admin_of_one_repository_ends_the_numbers_of_no_other(roles: TeamSer
     for name in ("shop", "other"):
         create_repository(roles.url("team"), name)
     grant(roles, 2, "mallory", 3)
-    insert = "INSERT INTO record_event ({}at, name, record, session, body) VALUES ({}'', '', '', '', '') RETURNING seq"
+    insert = (
+        "INSERT INTO record_event ({}at, name, record, session, body) VALUES ({}'', '', "
+        "'', '', '') RETURNING seq"
+    )
     with session(roles, "mallory", 2) as mallory:
         for number in (500, 2**53 + 1, 2**63 - 1):
             mallory.execute(insert.format("seq, ", f"{number}, ").encode())

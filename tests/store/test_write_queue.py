@@ -84,7 +84,9 @@ def test_a_free_lock_needs_no_ticket(tmp_path: Path) -> None:
 
 
 def test_nobody_overtakes_who_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A free lock is not taken while a ticket is ahead; a dead waiter's ticket counts for nothing."""
+    """A free lock is not taken while a ticket is ahead; a dead waiter's ticket counts for
+    nothing.
+    """
     clock, folder = Clock(monkeypatch), tmp_path / "store.queue"
     times: list[float] = []
 
@@ -104,7 +106,9 @@ def test_nobody_overtakes_who_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_who_waits_in_a_queue_that_moves_is_not_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`wait` is for a queue that does not move; one that does is left after twelve times as long."""
+    """`wait` is for a queue that does not move; one that does is left after twelve times as
+    long.
+    """
     clock, folder = Clock(monkeypatch), tmp_path / "store.queue"
     assert acquired_in_turn(folder, 5, lambda: clock.now > 40, lambda: str(clock.now // 4))
     assert 40 < clock.now < 41

@@ -1,4 +1,6 @@
-"""Contexts and pools are stores under a name: one rule of who may find, write, grant and end them."""
+"""Contexts and pools are stores under a name: one rule of who may find, write, grant and end
+them.
+"""
 
 from __future__ import annotations
 

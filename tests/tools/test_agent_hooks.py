@@ -997,7 +997,8 @@ def _transcript(path: Path, folder: Path) -> Path:
             [
                 {
                     "type": "text",
-                    "text": "Note: the docs build requires sphinx 7. Important: never run it twice.",
+                    "text": "Note: the docs build requires sphinx 7. Important: never run it "
+                    "twice.",
                 }
             ],
         ),

@@ -1,4 +1,6 @@
-"""`kl serve` and clients that send or read slowly: none holds a thread, and there are not too many."""
+"""`kl serve` and clients that send or read slowly: none holds a thread, and there are not too
+many.
+"""
 
 from __future__ import annotations
 

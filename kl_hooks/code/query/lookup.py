@@ -43,9 +43,10 @@ _HEADS: Final = " ".join(
 SIGNATURE: Final = f"CASE unicode(r.signature) {_HEADS} ELSE r.signature END"
 """Of a row `r` of symbol_rows: its signature."""
 SYMBOLS: Final = f"""(
-    SELECT r.sort || ':' || CASE r.sort WHEN 'test' THEN f.path ELSE f.module END || {REST} AS id, r.sort AS sort,
-        r.name AS name, f.path AS path, r.place AS place, r.line AS line, r.end_line AS end_line,
-        {SIGNATURE} AS signature, r.decorators AS decorators, r.doc AS doc, lower(hex(r.content_hash)) AS content_hash
+    SELECT r.sort || ':' || CASE r.sort WHEN 'test' THEN f.path ELSE f.module END || {REST} AS id,
+        r.sort AS sort, r.name AS name, f.path AS path, r.place AS place, r.line AS line, r.end_line AS end_line,
+        {SIGNATURE} AS signature, r.decorators AS decorators, r.doc AS doc,
+        lower(hex(r.content_hash)) AS content_hash
     FROM symbol_rows r JOIN files f ON f.number = r.file
 ) AS symbols"""
 """Symbols with whole Ids and paths, to select from. There is no index of Ids: look for the name,
@@ -196,8 +197,8 @@ class Answer(NamedTuple):
 
 
 def may_use(symbol: Symbol, path: str) -> bool:
-    """Whether a file is of a language that can use a symbol: Python imports no script, and no script
-    Python.
+    """Whether a file is of a language that can use a symbol: Python imports no script, and no
+    script Python.
     """
     if not is_read(symbol.path):
         return True

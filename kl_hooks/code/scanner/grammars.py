@@ -77,8 +77,8 @@ def literals_of(root: Node, grammar: str) -> list[tuple[int, int, str]]:
 
 
 def parse(content: bytes, grammar: str) -> tuple[Tree, list[tuple[int, int]]]:
-    """The tree of a file, and the comments that it lacks; a part that is no syntax is an error node in
-    it.
+    """The tree of a file, and the comments that it lacks; a part that is no syntax is an error node
+    in it.
 
     tree-sitter-typescript 0.23 does not know all of the language. What it is known to misread is
     written otherwise, byte for byte, and read once more: comments, `in` and `out` before type

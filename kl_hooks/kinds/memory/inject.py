@@ -199,8 +199,8 @@ def fit(chosen: Sequence[Offer], budget: int) -> Injection:
     text, ids, brief = f"{_HEADING}\n\n{_PREFACE}\n\n", list[str](), list[str]()
     for offer in chosen:
         line = (
-            f"- [{offer.tier}] (×{offer.reinforcement}) {quoted_field(offer.title, 200)} ({offer.id},"
-            f" {offer.authority})\n"
+            f"- [{offer.tier}] (×{offer.reinforcement}) {quoted_field(offer.title, 200)} "
+            f"({offer.id}, {offer.authority})\n"
         )
         body = offer.text.strip()
         whole = line + (
@@ -290,7 +290,9 @@ def _lines(ws: Workspace, records: Sequence[Record], further: int = 0) -> Iterat
         else:
             quarantine = ""
         title = quoted_field(record.title, 200)
-        yield f"- [{item.support.tier.word}] (×{item.tally.reinforcement}) {title} {name}{quarantine}"
+        yield (
+            f"- [{item.support.tier.word}] (×{item.tally.reinforcement}) {title} {name}{quarantine}"
+        )
     if remaining := max(0, len(items) - _MOST_LINES) + further:
         yield f"- and {remaining} more: `kl memory list`"
     if not items:

@@ -793,7 +793,10 @@ def _fixed(transcript: Transcript) -> Iterator[Pattern]:
                 error = one_line(
                     _error_line(failed.pop(former).result) or "no output", _MESSAGE_CUT
                 )
-                text = f"`{cut(_masked(former))}` failed with: {error}; `{cut(_masked(command))}` passed"
+                text = (
+                    f"`{cut(_masked(former))}` failed with: {error}; "
+                    f"`{cut(_masked(command))}` passed"
+                )
                 times = failures.pop(former)
                 yield _pattern(transcript, item.at, text, "discovery", _FIX_IMPORTANCE, times)
         else:

@@ -50,8 +50,8 @@ def certainties(found: PossibleUses) -> list[tuple[str, tuple[str, ...], str]]:
         ("class C:\n    def f(self): self.close()", "elsewhere", ("C",)),
         ("class C:\n    def f(self): self.x.close()", "possible", ()),
         (
-            "class C:\n    def __init__(self, x: Store | None = None):\n        self.x = x or Store()\n"
-            "    def f(self): self.x.close()",
+            "class C:\n    def __init__(self, x: Store | None = None):\n        self.x = x "
+            "or Store()\n    def f(self): self.x.close()",
             "likely",
             ("Store (annotation)", "Store (constructor)"),
         ),

@@ -39,7 +39,8 @@ SHOP = {
         "export interface Line { price: number }\n"
         "export function makeCart(): Cart { return new Cart() }\nexport default Cart;\n"
     ),
-    "web/src/base.ts": "export abstract class Base {\n  constructor() {}\n  sum() { return 0 }\n}\n",
+    "web/src/base.ts": "export abstract class Base {\n  constructor() {}\n  sum() { return 0 "
+    "}\n}\n",
     "web/src/lib/format.ts": "export const formatPrice = (cents: number) => `${cents}`;\n",
     "web/src/index.ts": "export * from './cart';\nexport { Base as Root } from './base';\n",
     "web/src/App.tsx": (
@@ -217,7 +218,8 @@ RESOLUTIONS: dict[str, tuple[dict[str, str], str, str]] = {
     "a condition of the project's own": (
         {
             "p/package.json": (
-                '{"name": "p", "exports": {".": {"types": "./index.d.cts", "@p/source": "./src/m.ts"}}}'
+                '{"name": "p", "exports": {".": {"types": "./index.d.cts", "@p/source": '
+                '"./src/m.ts"}}}'
             ),
             "p/src/m.ts": "",
             "p/index.d.cts": "",

@@ -179,8 +179,9 @@ def test_the_table(name: str) -> None:
 def test_javascript_has_the_members_that_methods_set_and_what_modules_export() -> None:
     source = (
         b"class Lines {}\nconst { helper } = require('./helper');\nclass Cart extends Base {\n"
-        b"  constructor() { super(); this.lines = new Lines(); }\n  add() { return helper(this.lines) }\n"
-        b"}\nfunction make() {}\nmodule.exports = { Cart, build: make };\nexports.last = make;\n"
+        b"  constructor() { super(); this.lines = new Lines(); }\n  add() { return "
+        b"helper(this.lines) }\n}\nfunction make() {}\nmodule.exports = { Cart, build: make "
+        b"};\nexports.last = make;\n"
     )
     facts = scan_javascript(source, "a.js", "_")
     assert "field:_#Cart.lines" in [row[0] for row in facts["symbols"]]

@@ -97,7 +97,8 @@ def test_an_error_and_the_words_that_made_the_command_pass() -> None:
         bash("python -m pytest -q -x", "1 passed"),
     )
     assert patterns(reported) == [
-        "`pytest -q` failed with: ModuleNotFoundError: No module named 'shop'; `python -m pytest -q` passed"
+        "`pytest -q` failed with: ModuleNotFoundError: No module named 'shop'; `python -m "
+        "pytest -q` passed"
     ]
     # words that another command quotes, or has in another order, are no such words
     for other in ("git commit -m 'run pytest -q first'", "tool -q --with pytest"):
