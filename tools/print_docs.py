@@ -1,6 +1,6 @@
 """Prints the pages that are made from the program and its tests: docs/commands/*.md,
 docs/kinds/*.md, the forms in templates/kinds/, docs/hookspecs.md, docs/requirements.md,
-docs/reference/modules.md, the tables of SECURITY.md. `make docs` runs it.
+docs/faults.md, docs/reference/modules.md, the tables of SECURITY.md. `make docs` runs it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import click
 
 from kl_hooks import hookspecs
 from kl_hooks.cli.main import COMMANDS, kl
-from tools import kinds_page, requirements_page
+from tools import faults_page, kinds_page, requirements_page
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -45,6 +45,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield ROOT / "SECURITY.md", _security()
     yield from kinds_page.pages()
     yield from requirements_page.pages()
+    yield from faults_page.pages()
 
 
 def _index() -> str:

@@ -75,6 +75,11 @@ def test_a_cache_that_can_be_made_nowhere(repo: Checkout) -> None:
 
 @pytest.mark.slow
 @pytest.mark.both_databases
+@pytest.mark.fault(
+    "read-only place",
+    promised="named, with the fix",
+    injected="a read-only mount",
+)
 def test_a_file_system_that_is_mounted_read_only(repo: Checkout) -> None:
     inside = (
         'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && cd "$1" && shift && exec "$@"'

@@ -98,6 +98,11 @@ def copied(repo: Checkout, folder: Path) -> Checkout:
 
 
 @pytest.mark.slow
+@pytest.mark.fault(
+    "killed process",
+    promised="the next run finishes it",
+    injected="SIGKILL before each line of a renumbering",
+)
 def test_a_renumbering_that_is_killed_at_any_step_is_finished_by_the_next(
     named: Checkout, tmp_path: Path
 ) -> None:

@@ -271,6 +271,11 @@ def test_tls_is_verified_and_a_refusal_has_a_hint(repo: Checkout, tmp_path: Path
         assert "Turn TLS on at the server" in use("localhost", "sslmode=require")
 
 
+@pytest.mark.fault(
+    "full disk",
+    promised="reported; nothing is lost",
+    injected="the disk of the PostgreSQL server is full",
+)
 def test_a_full_disk_of_the_server_is_reported_and_nothing_is_lost(
     repo: Checkout, tmp_path: Path, team: TeamServer
 ) -> None:
@@ -318,6 +323,11 @@ def test_a_full_disk_of_the_server_is_reported_and_nothing_is_lost(
         subprocess.run(["umount", small], check=True)
 
 
+@pytest.mark.fault(
+    "killed process",
+    promised="the next one goes on where it was",
+    injected="SIGKILL of a move to a server",
+)
 def test_a_killed_migration_goes_on_and_both_ways_give_the_same(
     repo: Checkout, tmp_path: Path, team: TeamServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,6 +107,11 @@ def test_a_store_of_a_newer_kl_is_not_assessed(proven: Checkout) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.fault(
+    "read-only place",
+    promised="the verdict is given, and what can't be read is named",
+    injected="chmod of the state folder",
+)
 def test_a_read_only_state_folder(proven: Checkout) -> None:
     leave_run(proven.workspace(), RED)
     for path in [*proven.state.rglob("*"), proven.state]:
@@ -137,6 +142,11 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 @pytest.mark.slow
+@pytest.mark.fault(
+    "full disk",
+    promised="the verdict needs no write",
+    injected="RLIMIT_FSIZE of 0",
+)
 def test_a_full_disk(proven: Checkout) -> None:
     def kl(*args: str) -> Done:
         return run([sys.executable, "-c", FULL, *KL, *args], proven.root)

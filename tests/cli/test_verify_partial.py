@@ -33,6 +33,11 @@ def plain(repo: Checkout, *args: str) -> Any:
     return json.loads(repo.kl("verify", "--format", "json", *args).stdout)
 
 
+@pytest.mark.fault(
+    "killed process",
+    promised="the test that was running counts for nothing",
+    injected="SIGKILL of pytest",
+)
 def test_a_test_that_was_running_when_its_process_was_killed_must_run_again(
     repo: Checkout,
 ) -> None:

@@ -85,6 +85,11 @@ class Full(FileIO):
         return super().write(piece)
 
 
+@pytest.mark.fault(
+    "full disk",
+    promised="facts are held in memory",
+    injected="writing fails with ENOSPC",
+)
 def test_what_a_full_disk_does_not_take_is_stored_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -257,6 +257,11 @@ refresh_graph(workspace(Path(sys.argv[1])))
     not sys.platform.startswith("linux"), reason="only there are several processes used"
 )
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.fault(
+    "killed process",
+    promised="no process is left behind",
+    injected="SIGKILL and SIGTERM of a build of the graph",
+)
 def test_no_process_outlives_a_build_that_is_killed(tmp_path: Path, how: signal.Signals) -> None:
     functions = "".join(f"def f{n}(x): return f{n - 1}(x) + {n}\n" for n in range(400))
     repo = tmp_path / "repo"

@@ -90,6 +90,11 @@ def test_any_order_of_changes_leaves_the_index_that_is_built_from_nothing(
     assert content(ws) == left
 
 
+@pytest.mark.fault(
+    "killed process",
+    promised="the next run goes on where it was",
+    injected="an index of documents that is stopped in the middle",
+)
 def test_a_run_that_is_killed_goes_on_where_it_was(
     repo: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -209,6 +209,11 @@ EDITS = {
 
 
 @pytest.mark.parametrize("name", EDITS)
+@pytest.mark.fault(
+    "damaged file",
+    promised="the first changed receipt is named",
+    injected="rows are edited behind kl's back",
+)
 def test_every_edit_is_found_and_named(full: Checkout, name: str) -> None:
     statement, printed = EDITS[name]
     mark = read_high_water(full.workspace().state.high_water)
@@ -286,6 +291,11 @@ def altered(dice: random.Random, value: Any) -> Any:
 
 @pytest.mark.local_database
 @pytest.mark.slow
+@pytest.mark.fault(
+    "damaged file",
+    promised="what changes a receipt is found",
+    injected="random bits of the database are flipped",
+)
 def test_a_flipped_bit_in_the_file_is_found_where_it_matters(
     full: Checkout, tmp_path: Path
 ) -> None:
@@ -317,6 +327,11 @@ def open_closing(path: Path) -> Any:
 
 
 @pytest.mark.local_database
+@pytest.mark.fault(
+    "lost tail",
+    promised="the loss is reported",
+    injected="the database is removed or emptied",
+)
 def test_a_store_that_was_removed_or_empty_is_no_empty_store(repo: Checkout) -> None:
     fill(repo)
     had = problems(repo)
@@ -332,6 +347,11 @@ def test_a_store_that_was_removed_or_empty_is_no_empty_store(repo: Checkout) -> 
 
 
 @pytest.mark.local_database
+@pytest.mark.fault(
+    "lost tail",
+    promised="the loss is reported until a person accepts it",
+    injected="the database is replaced by an older copy",
+)
 def test_an_older_copy_shows_and_goes_on_to_show_when_more_is_recorded(repo: Checkout) -> None:
     fill(repo)
     older = repo.root.parent / "older.db"
@@ -360,6 +380,11 @@ def test_an_older_copy_shows_and_goes_on_to_show_when_more_is_recorded(repo: Che
     assert problems(repo) == ()
 
 
+@pytest.mark.fault(
+    "lost tail",
+    promised="the loss is reported",
+    injected="the newest rows are deleted",
+)
 def test_a_cut_tail_shows_although_the_commits_come_back(repo: Checkout) -> None:
     repo.commit("second")
     sync_evidence(repo.workspace())
@@ -384,6 +409,11 @@ def test_a_missing_mark_shows(repo: Checkout) -> None:
 
 
 @pytest.mark.local_database
+@pytest.mark.fault(
+    "lost tail",
+    promised="the loss is reported, where SQLite itself finds none",
+    injected="the log is deleted, or cut at 30 random places",
+)
 def test_a_cut_or_deleted_write_ahead_log_shows(repo: Checkout, tmp_path: Path) -> None:
     fill(repo)
     number = len(repo.entries())

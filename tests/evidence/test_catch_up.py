@@ -49,6 +49,11 @@ def test_each_capture_is_imported_once_and_then_removed(repo: Checkout) -> None:
     assert problems(repo) == ()
 
 
+@pytest.mark.fault(
+    "power loss",
+    promised="it is imported once",
+    injected="an imported capture comes back",
+)
 def test_a_spool_that_comes_back_after_a_crash_is_not_doubled(repo: Checkout) -> None:
     """Killed after the commit and before the file was removed."""
     leave_run(repo.workspace(), TESTS)

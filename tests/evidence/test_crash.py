@@ -32,6 +32,11 @@ def runs(repo: Checkout) -> Counter[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(ROUNDS))
+@pytest.mark.fault(
+    "killed process",
+    promised="what was acknowledged is there once, the next command works, the chain is intact",
+    injected="SIGKILL of captures and imports at 200 random moments",
+)
 def test_kills_at_200_random_moments_lose_and_double_nothing(repo: Checkout, seed: int) -> None:
     done = crashing(repo, "kill", str(KILLS), str(seed))
     assert done["trouble"] == []
@@ -52,6 +57,11 @@ def test_kills_at_200_random_moments_lose_and_double_nothing(repo: Checkout, see
     ] == []
 
 
+@pytest.mark.fault(
+    "many writers",
+    promised="all runs are there once",
+    injected="8 captures and 3 imports at once",
+)
 def test_eight_writers_and_three_that_import_lose_nothing(repo: Checkout) -> None:
     done = crashing(repo, "together", "8", "25")
     assert done["codes"] == [0] * 11

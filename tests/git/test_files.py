@@ -160,6 +160,11 @@ def test_too_large_is_omitted(repo: Repository, monkeypatch: pytest.MonkeyPatch)
     ]
 
 
+@pytest.mark.fault(
+    "work tree state",
+    promised="files in conflict are not checked as staged",
+    injected="a merge with conflicts",
+)
 def test_conflicts_are_not_staged(repo: Repository) -> None:
     conflict(repo.top)
     assert paths(staged_files(repo, [".py"])) == ["d/b.py"]

@@ -110,6 +110,11 @@ def test_noted_in_worktrees_subfolders_and_after_a_move(repo: Repository, tmp_pa
     (tmp_path / "moved").rename(repo.top)
 
 
+@pytest.mark.fault(
+    "work tree state",
+    promised="commits of every kind are noted",
+    injected="rebase, cherry-pick, --no-verify",
+)
 def test_noted_for_rebase_cherry_pick_and_no_verify(repo: Repository) -> None:
     put(repo, "post-commit")
     first = commit(repo.top, "base")

@@ -260,6 +260,11 @@ def test_no_commit_yet(tmp_path: Path) -> None:
     assert (seen.dirty, seen.changed) == (True, 1)
 
 
+@pytest.mark.fault(
+    "work tree state",
+    promised="the content is that of this work tree",
+    injected="a detached HEAD, a linked work tree",
+)
 def test_detached_and_worktree(repo: Repository, tmp_path: Path) -> None:
     sh(repo.top, "worktree", "add", "-q", "--detach", str(tmp_path / "w"))
     linked = opened(tmp_path / "w")
@@ -359,6 +364,11 @@ def test_settings_that_let_git_overlook_an_edit_are_not_followed(repo: Repositor
     assert snapshot(repo).tree != tree_of_revision(repo, "HEAD")
 
 
+@pytest.mark.fault(
+    "work tree state",
+    promised="an edited submodule is another content",
+    injected="a file of a submodule is edited",
+)
 def test_an_edited_submodule_is_not_its_commit(repo: Repository, tmp_path: Path) -> None:
     make(tmp_path / "sub", {"s.py": "s = 1\n"})
     sh(
@@ -502,6 +512,11 @@ def test_few_processes_for_what_is_staged(
     assert len(calls) == 2  # the tree of the same commit is known
 
 
+@pytest.mark.fault(
+    "work tree state",
+    promised="a content with conflicts has no name, so nothing is proven of it",
+    injected="a merge with conflicts",
+)
 def test_nothing_staged_can_be_named_in_a_conflict(repo: Repository) -> None:
     conflict(repo.top)
     assert staged_tree(repo).tree is None

@@ -246,6 +246,11 @@ def test_every_operation_leaves_what_it_must(
     assert "the content it ran on is not in git any more" in impacted, impacted
 
 
+@pytest.mark.fault(
+    "clock jump",
+    promised="the order of runs is that in which they were stored",
+    injected="the clock is set back between runs",
+)
 def test_a_clock_that_goes_backwards_changes_no_order(tmp_path: Path, home: Path) -> None:
     world = World(tmp_path / "repo", 0)
     executed, ends = run_program(world.files())

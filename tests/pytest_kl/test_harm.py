@@ -61,6 +61,11 @@ def test_last(): pass
 }
 
 
+@pytest.mark.fault(
+    "hostile test",
+    promised="every verdict is recorded",
+    injected="tests replace os, open and time, and remove their folder",
+)
 def test_mocks_a_lost_folder_and_a_lost_environment_lose_no_verdict(tmp_path: Path) -> None:
     repository(tmp_path, ROUGH)
     done = run_pytest(tmp_path, "-p", "no:cacheprovider")
@@ -91,6 +96,11 @@ def test_after(): pass
 """
 
 
+@pytest.mark.fault(
+    "hostile test",
+    promised="a forked child records nothing",
+    injected="tests fork",
+)
 def test_a_forked_child_writes_nothing_even_if_it_runs_the_rest_of_the_suite(
     tmp_path: Path,
 ) -> None:
@@ -204,6 +214,11 @@ def blocked(folder: Path) -> dict[str, str]:
     ("args", "exit_code"),
     [([], 0), (["-qq"], 0), (["-p", "no:terminal"], 0), (["-n", "2"], 0), (["--kl-strict"], 3)],
 )
+@pytest.mark.fault(
+    "read-only place",
+    promised="the tests' exit code is unchanged; one line says that nothing was recorded",
+    injected="every place for a capture is a file",
+)
 def test_a_record_that_can_not_be_opened_is_one_line(
     tmp_path: Path, args: list[str], exit_code: int
 ) -> None:
@@ -227,6 +242,11 @@ def test_a_record_that_can_not_be_opened_is_one_line(
         "recorder.end_record",
         "outcome.run_result",
     ],
+)
+@pytest.mark.fault(
+    "fault of kl",
+    promised="results and exit code are those of a run without kl",
+    injected="functions of the plugin raise",
 )
 def test_an_internal_error_changes_no_outcome(
     tmp_path: Path, hook: str, strict: list[str], exit_code: int
@@ -256,6 +276,11 @@ def pytest_configure(config):
     assert "Traceback" not in done.stdout + done.stderr
 
 
+@pytest.mark.fault(
+    "full disk",
+    promised="the run is incomplete; the tests go on",
+    injected="RLIMIT_FSIZE of 10 bytes within a test",
+)
 def test_a_full_disk_stops_the_record_and_not_the_tests(tmp_path: Path) -> None:
     limit = """
 import resource, signal, pytest
@@ -281,6 +306,11 @@ def test_c(): pass
     ("args", "exit_code"), [([], 0), (["-qq"], 0), (["-p", "no:terminal"], 0), (["--kl-strict"], 3)]
 )
 @pytest.mark.parametrize("place", [".git/kl/spool", ".git/kl", ".git"])
+@pytest.mark.fault(
+    "moved file",
+    promised="the run is not recorded, and that is said",
+    injected="a test removes the capture, the state folder or .git",
+)
 def test_a_record_that_a_test_removed_is_reported_as_removed(
     tmp_path: Path, place: str, args: list[str], exit_code: int
 ) -> None:
@@ -309,6 +339,11 @@ def test_a_record_that_a_test_removed_is_reported_as_removed(
         ("path.unlink(); path.write_text('x')", "was replaced"),
         ("path.rename('elsewhere')", "was removed"),
     ],
+)
+@pytest.mark.fault(
+    "moved file",
+    promised="the run is not recorded, and that is said",
+    injected="a test cuts, replaces or renames the capture",
 )
 def test_a_record_that_a_test_spoiled_is_reported_as_none(
     tmp_path: Path, act: str, why: str

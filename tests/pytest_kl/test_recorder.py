@@ -219,6 +219,11 @@ def test_b():
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.fault(
+    "killed process",
+    promised="the run is incomplete, never passed",
+    injected="SIGINT and SIGKILL of pytest",
+)
 def test_a_run_that_is_stopped_from_outside_is_never_a_pass(
     tmp_path: Path, sent: signal.Signals
 ) -> None:
@@ -265,6 +270,11 @@ def test_the_run_after_one_without_an_end_reports_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["os._exit(3)", "os.kill(os.getpid(), 9)"])
+@pytest.mark.fault(
+    "killed process",
+    promised="the test that crashed its worker has failed",
+    injected="a worker of pytest-xdist ends within a test",
+)
 def test_a_test_that_crashes_its_worker_has_failed_and_the_others_have_their_verdicts(
     tmp_path: Path, way: str
 ) -> None:
@@ -282,6 +292,11 @@ def test_a_test_that_crashes_its_worker_has_failed_and_the_others_have_their_ver
     assert run.result["verdict"] == "failed"
 
 
+@pytest.mark.fault(
+    "killed process",
+    promised="tests that never ran are named",
+    injected="a worker of pytest-xdist ends within a test",
+)
 def test_tests_that_a_crashed_worker_never_reached_are_named(tmp_path: Path) -> None:
     files = {"test_c.py": "import os\ndef test_dies(): os._exit(3)\ndef test_after(): pass\n"}
     run = run_in(tmp_path, files, "-n", "1", "--max-worker-restart=0", exit_code=1)

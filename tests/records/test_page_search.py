@@ -264,6 +264,11 @@ def test_removed_paths_are_found_by_one_walk_of_the_history(
     assert len(started) == 2
 
 
+@pytest.mark.fault(
+    "work tree state",
+    promised="what a sparse checkout omits is there",
+    injected="a sparse checkout",
+)
 def test_a_governed_path_outside_a_sparse_checkout_is_there(pages: Checkout) -> None:
     pages.write(".kl/knowledge/decisions/ADR-0007-carts.md", GOVERNING.format(status="accepted"))
     pages.write("src/cart.py", "")

@@ -280,6 +280,11 @@ def test_a_file_is_there_until_its_row_is_sure(
     assert not (repo.root / filed.path).exists()
 
 
+@pytest.mark.fault(
+    "killed process",
+    promised="it is one record",
+    injected="SIGKILL between the file and its row",
+)
 def test_what_was_killed_between_file_and_row_is_one_record(
     repo: Checkout, ws: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,11 @@ def file_system(free_bytes: int, inodes: int, free_inodes: int) -> Callable[...,
         (ENOENT, (9, 9, 9), "No such file or directory"),
     ],
 )
+@pytest.mark.fault(
+    "failing call",
+    promised="the message names the cause and what to do",
+    injected="the system's answer and what statvfs(3) reports are replaced",
+)
 def test_a_cause_is_named_from_what_is_left(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -80,6 +85,11 @@ def test_a_cause_is_named_from_what_is_left(
         (disk, "sync_folder", Step.SYNC_FOLDER),
     ],
 )
+@pytest.mark.fault(
+    "failing call",
+    promised="kl doctor names the step that the folder refuses",
+    injected="flock, lockf, write and fsync are replaced by ones that fail",
+)
 def test_each_step_is_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: object, name: str, step: Step
 ) -> None:
@@ -97,6 +107,11 @@ def test_a_folder_that_takes_no_file() -> None:
 
 
 @pytest.mark.parametrize("name", ["SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR_LOCK"])
+@pytest.mark.fault(
+    "no locks",
+    promised="no other process is blamed",
+    injected="lockf fails with ENOLCK",
+)
 def test_sqlite_names_no_other_process_where_the_file_system_is_the_cause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -122,6 +137,11 @@ for words in "remember a b" "memory add Tabs_are_used_here" "doctor"; do "$@" $w
 
 @pytest.mark.slow
 @pytest.mark.local_database
+@pytest.mark.fault(
+    "full disk",
+    promised="nothing half-written; the message says that no inode is free",
+    injected="a tmpfs of 400 inodes, filled",
+)
 def test_a_file_system_without_inodes(repo: Checkout, tmp_path: Path) -> None:
     repo.kl("evidence", "list")
     (tmp_path / "disk").mkdir()
@@ -140,6 +160,11 @@ def test_a_file_system_without_inodes(repo: Checkout, tmp_path: Path) -> None:
     assert "fix: remove files on it (df -i " in examined
 
 
+@pytest.mark.fault(
+    "no locks",
+    promised="the command's own exit code is unchanged; one line names the cause",
+    injected="flock fails with ENOLCK",
+)
 def test_what_records_names_the_cause(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     layers = "version: 1\nlayers:\n  - {name: all, paths: [./]}\n"
     repo.write(".kl/architecture.yaml", layers)
@@ -173,6 +198,11 @@ REPLACE(fcntl64)
 
 @pytest.mark.slow
 @pytest.mark.local_database
+@pytest.mark.fault(
+    "no locks",
+    promised="exit code 3 with the cause, no traceback",
+    injected="a library before the C library refuses every lock",
+)
 def test_a_file_system_without_locks(repo: Checkout, tmp_path: Path) -> None:
     """Locks are refused to SQLite too, by a library that is loaded before the system's."""
     assert repo.kl("init", "--yes").returncode == 0

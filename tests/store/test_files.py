@@ -49,6 +49,11 @@ def test_within_a_folder_no_link_leads_out(tmp_path: Path) -> None:
     assert ((root / "real" / "a").read_bytes(), (root / "b").read_bytes()) == (b"x", b"y")
 
 
+@pytest.mark.fault(
+    "full disk",
+    promised="the old file is whole",
+    injected="RLIMIT_FSIZE of 1,000 bytes",
+)
 def test_a_failed_write_leaves_the_old_content_and_nothing_beside(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     write_atomic(path, b"old")

@@ -59,6 +59,11 @@ def test_who_waits_in_vain_learns_for_whom(tmp_path: Path) -> None:
     assert "kl doctor" in str(reported.value)
 
 
+@pytest.mark.fault(
+    "stale lock",
+    promised="the next process gets the lock at once",
+    injected="SIGKILL of the holder",
+)
 def test_a_killed_holder_leaves_no_lock(tmp_path: Path) -> None:
     path = tmp_path / "store.lock"
     with _holder(path) as holder:
@@ -68,6 +73,11 @@ def test_a_killed_holder_leaves_no_lock(tmp_path: Path) -> None:
             assert path.read_text() == f"{os.getpid()} kl\n"
 
 
+@pytest.mark.fault(
+    "stale lock",
+    promised="a child of the holder keeps nothing",
+    injected="SIGKILL of the holder while its child lives",
+)
 def test_a_program_started_meanwhile_keeps_no_lock(tmp_path: Path) -> None:
     path = tmp_path / "store.lock"
     start = (
@@ -95,6 +105,11 @@ with store_lock(Path(sys.argv[1]), wait=5, what="x"):
             os.kill(orphan, signal.SIGKILL)
 
 
+@pytest.mark.fault(
+    "stale lock",
+    promised="a forked child neither keeps nor frees it",
+    injected="fork within the lock",
+)
 def test_a_forked_child_neither_keeps_it_nor_lets_it_go(tmp_path: Path) -> None:
     path = tmp_path / "store.lock"
     code = f"""
@@ -130,6 +145,11 @@ os.killpg(0, 9)
     assert out == f"the store is busy: pid {process.pid} (parent) holds it. Waited 0 s.\nfree\n"
 
 
+@pytest.mark.fault(
+    "many writers",
+    promised="no write is lost",
+    injected="8 processes that each add to one file 25 times",
+)
 def test_it_waits_for_its_turn(tmp_path: Path) -> None:
     """Eight processes, each adding one to a number many times: none sees another's half-done
     work.
@@ -181,6 +201,11 @@ def test_a_failure_inside_releases_it(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.fault(
+    "no locks",
+    promised="files that people write are written without a lock",
+    injected="flock fails with EOPNOTSUPP",
+)
 def test_a_file_system_without_locks_is_written_without_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -191,6 +191,11 @@ def test_escaped_surrogates_are_replaced(tmp_path: Path) -> None:
 
 
 @given(st.data())
+@pytest.mark.fault(
+    "damaged file",
+    promised="an altered line is dropped and counted",
+    injected="bytes of a capture are changed or cut",
+)
 def test_no_altered_or_torn_line_is_believed(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
@@ -251,6 +256,11 @@ def test_only_regular_files_of_ours_are_read(tmp_path: Path) -> None:
         read_spool(tmp_path)
 
 
+@pytest.mark.fault(
+    "full disk",
+    promised="what was acknowledged is read back, the torn tail is dropped",
+    injected="RLIMIT_FSIZE of 1,000 bytes",
+)
 def test_a_full_disk_breaks_the_writer_once_and_for_all(tmp_path: Path) -> None:
     """The kernel takes part of a line and no more: the tail is torn, the writer reports it and
     never goes on there.
@@ -297,6 +307,11 @@ def test_a_closed_writer_and_a_failing_sync_raise(tmp_path: Path) -> None:
         writer.line("{}")
 
 
+@pytest.mark.fault(
+    "stale lock",
+    promised="a child holds no lock and writes nothing",
+    injected="fork while a capture is open",
+)
 def test_a_forked_child_writes_nothing_and_keeps_no_lock(tmp_path: Path) -> None:
     code = """
 import os, sys, time
@@ -389,6 +404,11 @@ def test_the_first_place_that_takes_it_wins(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("failing", ["write", "sync"])
 @pytest.mark.parametrize("errno", [ENOSPC, EIO, ENOLCK, EROFS])
+@pytest.mark.fault(
+    "failing call",
+    promised="the capture goes on elsewhere with all of its lines",
+    injected="write or fdatasync fails in the first folder (ENOSPC, EIO, ENOLCK, EROFS)",
+)
 def test_a_capture_goes_on_in_the_next_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str, errno: int
 ) -> None:
@@ -415,6 +435,11 @@ def test_a_capture_goes_on_in_the_next_place(
     )
 
 
+@pytest.mark.fault(
+    "failing call",
+    promised="the writer is broken and says why; nothing is tried again",
+    injected="write fails with ENOSPC everywhere",
+)
 def test_a_capture_that_finds_no_place_is_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -493,6 +518,11 @@ for kill in range(200):
 
 
 @pytest.mark.slow
+@pytest.mark.fault(
+    "killed process",
+    promised="what was acknowledged is there once; nothing torn is believed",
+    injected="SIGKILL of a capture at 200 random moments",
+)
 def test_killed_at_200_moments_it_loses_nothing_acknowledged_and_believes_nothing_torn(
     tmp_path: Path,
 ) -> None:
@@ -523,6 +553,11 @@ def test_killed_at_200_moments_it_loses_nothing_acknowledged_and_believes_nothin
     assert torn <= unended
 
 
+@pytest.mark.fault(
+    "many writers",
+    promised="all lines of all captures are there",
+    injected="8 processes at once",
+)
 def test_eight_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     code = """
 import sys

@@ -225,6 +225,11 @@ HARMS = {
 
 @pytest.mark.parametrize("write", [True, False])
 @pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.fault(
+    "crafted file",
+    promised="refused before it is opened; no byte changes",
+    injected="links, foreign databases, triggers, views, crafted journals",
+)
 def test_what_is_not_ours_is_refused_and_left_as_it_is(
     path: Path, harm: Callable[[Path], None], write: bool
 ) -> None:
@@ -318,6 +323,11 @@ def _give_away(path: Path, mode: int) -> None:
     path.parent.chmod(mode)
 
 
+@pytest.mark.fault(
+    "read-only place",
+    promised="it is read",
+    injected="a folder of another user",
+)
 def test_in_a_folder_that_can_not_be_written_it_is_read(public: Path) -> None:
     _give_away(public, 0o555)
     out = _as_nobody(
@@ -383,6 +393,11 @@ open_sqlite(Path({str(path)!r}), write=True).close()
     assert len(looks) == 2
 
 
+@pytest.mark.fault(
+    "read-only place",
+    promised="it is undone in a copy, and read",
+    injected="a journal beside a database of another user",
+)
 def test_a_stopped_write_that_nobody_can_undo_is_undone_in_a_copy(public: Path) -> None:
     _stop_in_the_middle(public)
     before = {p.name: p.read_bytes() for p in public.parent.iterdir()}
@@ -422,6 +437,11 @@ def test_somebody_who_holds_it_makes_us_wait_and_then_report_it(path: Path) -> N
     open_sqlite(path, write=True).close()
 
 
+@pytest.mark.fault(
+    "newer format",
+    promised="it is read and not written",
+    injected="a higher user_version",
+)
 def test_a_newer_format_is_read_and_not_written(path: Path) -> None:
     _raw(path, f"PRAGMA user_version = {FORMAT + 1}")
     before = path.read_bytes()
@@ -444,6 +464,11 @@ def test_a_table_that_no_step_made_is_refused(path: Path) -> None:
 
 
 @pytest.mark.parametrize("moved", ["deleted", "replaced"])
+@pytest.mark.fault(
+    "moved file",
+    promised="nothing is acknowledged",
+    injected="the database is deleted or replaced within a transaction",
+)
 def test_nothing_is_acknowledged_into_a_file_that_was_removed(path: Path, moved: str) -> None:
     shutil.copy(path, path.with_name("copy"))
     with closing(open_sqlite(path, write=True)) as db:
@@ -460,6 +485,11 @@ def test_nothing_is_acknowledged_into_a_file_that_was_removed(path: Path, moved:
             write()
 
 
+@pytest.mark.fault(
+    "full disk",
+    promised="reported; the transaction is undone",
+    injected="RLIMIT_FSIZE of 40,000 bytes",
+)
 def test_a_full_disk_is_reported_and_leaves_the_database_whole(path: Path) -> None:
     code = f"""
 import resource, signal, sys
@@ -510,6 +540,11 @@ def test_a_backup_is_made_before_the_first_step_and_two_are_retained(path: Path)
         assert db.rows("SELECT id FROM thing ORDER BY id") == [("a",), ("of step 2",)]
 
 
+@pytest.mark.fault(
+    "failing call",
+    promised="no step is taken without its backup",
+    injected="a file is in the way of the folder",
+)
 def test_without_space_for_a_backup_nothing_is_changed(path: Path) -> None:
     (path.parent / "backup").write_text("in the way")
     with closing(open_sqlite(path, write=True)) as db:
@@ -525,6 +560,11 @@ def test_a_new_database_needs_no_backup(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.fault(
+    "killed process",
+    promised="the tables are old or new, never between",
+    injected="SIGKILL of two migrations at once at 60 random moments",
+)
 def test_migrations_killed_at_60_moments_are_old_or_new_and_never_between(tmp_path: Path) -> None:
     """Two processes race to migrate; both are killed at a random moment. Every step is there whole,
     or not at all.

@@ -207,6 +207,11 @@ def _link(path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [_garbage, _torn, _link])
+@pytest.mark.fault(
+    "damaged file",
+    promised="evidence that is damaged is named and left as it is",
+    injected="bytes of the database are overwritten",
+)
 def test_damaged_evidence_is_reported_and_stays(
     store: Store, state: State, harm: Callable[[Path], None]
 ) -> None:
@@ -227,6 +232,11 @@ def test_damaged_evidence_is_reported_and_stays(
 
 
 @pytest.mark.parametrize("harm", [_garbage, _torn, _link])
+@pytest.mark.fault(
+    "damaged file",
+    promised="what can be derived is built again",
+    injected="bytes of the graph are overwritten",
+)
 def test_damaged_derived_data_is_built_anew(
     store: Store, state: State, harm: Callable[[Path], None]
 ) -> None:
@@ -249,6 +259,11 @@ def _newer_step(path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [_newer_format, _newer_step])
+@pytest.mark.fault(
+    "newer format",
+    promised="it is read and not written",
+    injected="a higher number in the store",
+)
 def test_newer_evidence_is_read_and_not_written(
     store: Store, state: State, harm: Callable[[Path], None]
 ) -> None:
@@ -355,6 +370,11 @@ def test_tables_that_a_step_drops_or_renames_are_not_missed(state: State) -> Non
 
 
 @pytest.mark.parametrize("look", [_ids, Store.problem])
+@pytest.mark.fault(
+    "killed process",
+    promised="a reader undoes what a killed writer left",
+    injected="a journal is left beside the database",
+)
 def test_a_write_that_was_stopped_in_the_middle_is_undone_by_looking(
     store: Store, state: State, look: Callable[[Store], object]
 ) -> None:
@@ -418,6 +438,11 @@ def writer(state: State) -> Iterator[str]:
     yield WRITER.format(repo=str(REPO), common=str(state.directory.parent))
 
 
+@pytest.mark.fault(
+    "many writers",
+    promised="every row is there once",
+    injected="8 processes at once",
+)
 def test_eight_processes_at_once_lose_and_double_nothing(state: State, writer: str) -> None:
     code = writer + "for turn in range(6):\n    write(f'{sys.argv[1]}-{turn}', 5)\n"
     processes = [subprocess.Popen([sys.executable, "-c", code, str(n)]) for n in range(8)]
@@ -429,6 +454,11 @@ def test_eight_processes_at_once_lose_and_double_nothing(state: State, writer: s
 
 
 @pytest.mark.slow
+@pytest.mark.fault(
+    "killed process",
+    promised="a transaction is there whole or not at all",
+    injected="SIGKILL of a writer of the database at 60 random moments",
+)
 def test_killed_at_60_moments_it_loses_nothing_acknowledged(state: State, writer: str) -> None:
     """Each writer is killed at a random moment after a random number of acknowledged writes."""
     code = (
@@ -471,6 +501,11 @@ for kill in range(60):
 
 
 @pytest.mark.slow
+@pytest.mark.fault(
+    "many writers",
+    promised="who loses a race is told to wait; nothing is called damaged",
+    injected="writers, readers and killed writers at once",
+)
 def test_losing_the_race_is_never_taken_for_damage(state: State, writer: str) -> None:
     """Writers, killed ones among them, while others read without a pause: only `busy` may be
     reported.

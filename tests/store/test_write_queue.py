@@ -175,6 +175,11 @@ print(json.dumps({code: codes.count(code) for code in codes}))
 
 
 @pytest.mark.slow
+@pytest.mark.fault(
+    "many writers",
+    promised="all are served, in the order in which they asked",
+    injected="64 processes at once",
+)
 def test_64_writers_are_all_served(tmp_path: Path) -> None:
     """Each has the lock for a tenth of a second: together three times as long as one waits."""
     done = subprocess.run(

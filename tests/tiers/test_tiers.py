@@ -370,6 +370,11 @@ def test_reading_makes_nothing_where_kl_never_wrote(repo: Checkout) -> None:
     assert sorted(repo.state.rglob("*")) == before
 
 
+@pytest.mark.fault(
+    "clock jump",
+    promised="nothing is lost",
+    injected="the injected clock jumps",
+)
 def test_a_clock_that_jumps_hides_what_ended_and_loses_nothing(repo: Checkout) -> None:
     """Forward and back again, as after a machine slept or its time was set."""
     first = repo.workspace()

@@ -118,6 +118,11 @@ def copy(repo: Checkout, folder: Path) -> Checkout:
 @pytest.mark.local_database
 @pytest.mark.slow
 @pytest.mark.requirement("D46")
+@pytest.mark.fault(
+    "killed process",
+    promised="the next run ends where an undisturbed one does",
+    injected="SIGKILL of the upkeep before a random line",
+)
 def test_killed_at_any_step_the_next_run_ends_the_same(messy: Checkout, tmp_path: Path) -> None:
     undisturbed = copy(messy, tmp_path / "undisturbed")
     done = subprocess.run(
@@ -150,6 +155,11 @@ def test_killed_at_any_step_the_next_run_ends_the_same(messy: Checkout, tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.fault(
+    "many writers",
+    promised="they end as one would",
+    injected="two upkeeps at once",
+)
 def test_two_at_once_end_as_one_would(messy: Checkout) -> None:
     call = [sys.executable, "-P", "-c", CALL, str(messy.root), "0", str(NOW)]
     both = [

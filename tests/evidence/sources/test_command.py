@@ -301,6 +301,11 @@ def test_undecodable_words_come_through(repo: Checkout) -> None:
     assert recorded(repo)[0].evidence[0].subject == "command:printf %s '\ufffd\ufffd'"
 
 
+@pytest.mark.fault(
+    "killed process",
+    promised="the run is incomplete, never passed",
+    injected="SIGKILL of `kl run`",
+)
 def test_a_run_whose_observer_was_killed_is_incomplete(repo: Checkout) -> None:
     with started(repo, "sh", "-c", "echo ready; sleep 0.3") as process:
         assert process.stdout is not None
