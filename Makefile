@@ -16,7 +16,7 @@ READY   := $(BIN)/.ready
 BENCH    := $(if $(COMPARE),bench.compare $(COMPARE),bench$(if $(filter yes,$(HISTORY)),.history))
 SELECTED := $(if $(filter no,$(SLOW))$(AGAIN),-m "not slow$(if $(AGAIN), and not once)" --hypothesis-profile=few)
 
-.PHONY: help demo test check lint docs bench measures mutants environment clean
+.PHONY: help demo test check lint docs bench soak measures mutants environment clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -45,6 +45,10 @@ docs: $(READY) ## print the pages of docs/commands and docs/hookspecs.md from th
 
 bench: $(READY) ## ratios against peers and limits (COMPARE=REV: two revisions; HISTORY=yes: a line of the history; ROWS=verify: some rows)
 	$(BIN)/python -m $(BENCH) $(if $(ROWS),--rows '$(ROWS)')
+
+# nice: it runs for hours, beside whatever else this machine does
+soak: $(READY) ## faults at random until every figure of docs/faults.md is reached (MINUTES=60, ONLY=kills,power, SEED=7)
+	nice -n 15 $(BIN)/python -m bench.soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
 
 mutants: $(READY) ## change the code that decides, and see whether its tests notice (ALL=yes: every mutant; TARGET=tier)
 	$(BIN)/python tools/mutants.py $(if $(filter yes,$(ALL)),--all) $(TARGET)

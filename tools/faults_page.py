@@ -1,5 +1,5 @@
 """Prints docs/faults.md: what can go wrong around kl, what it promises then, the tests that inject
-it (`fault`), and how far the soak went.
+it (`fault`), and what the soak has reached.
 
 The tests are read, not run. The figures are those of bench/data/soak.json, which `make soak` writes.
 """
@@ -28,7 +28,7 @@ SUBJECTS: Final = {
     "damaged file": "damage",
     "lost tail": "damage",
     "clock jump": "clock",
-    "work tree state": "trees",
+    "working tree state": "trees",
 }
 """Fault → the subject of the soak that injects it, too."""
 FAULTS: Final = (
@@ -46,7 +46,17 @@ OPENING: Final = """# Faults
 
 Printed by `make docs` from the tests' markers (`@pytest.mark.fault`) and from `bench/data/soak.json`.
 
-Each test injects its fault on every run of the suite, and sees what kl promises then.
+Two kinds of programs inject these faults. Tests do on each run of the suite, with few cases. The soak runs for as long
+as you let it, with random cases from a seed that it prints. Stopped and called again, it goes on where it was:
+
+```console
+$ make soak                                # until every figure is reached
+$ make soak MINUTES=60 ONLY=kills,power SEED=7
+```
+
+After every injection it checks: nothing acknowledged is lost, nothing is stored twice, nothing is called proven that
+is not, no command ends with a traceback, and the next command works. A problem names its round, which `--round` plays
+again.
 """
 
 

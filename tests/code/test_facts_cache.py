@@ -87,7 +87,7 @@ class Full(FileIO):
 
 @pytest.mark.fault(
     "full disk",
-    promised="facts are held in memory",
+    promised="facts are stored in memory",
     injected="writing fails with ENOSPC",
 )
 def test_what_a_full_disk_does_not_take_is_stored_in_memory(

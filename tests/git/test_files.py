@@ -161,7 +161,7 @@ def test_too_large_is_omitted(repo: Repository, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.fault(
-    "work tree state",
+    "working tree state",
     promised="files in conflict are not checked as staged",
     injected="a merge with conflicts",
 )

@@ -111,7 +111,7 @@ def test_noted_in_worktrees_subfolders_and_after_a_move(repo: Repository, tmp_pa
 
 
 @pytest.mark.fault(
-    "work tree state",
+    "working tree state",
     promised="commits of every kind are noted",
     injected="rebase, cherry-pick, --no-verify",
 )

@@ -261,9 +261,9 @@ def test_no_commit_yet(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault(
-    "work tree state",
-    promised="the content is that of this work tree",
-    injected="a detached HEAD, a linked work tree",
+    "working tree state",
+    promised="the content is that of this working tree",
+    injected="a detached HEAD, a linked working tree",
 )
 def test_detached_and_worktree(repo: Repository, tmp_path: Path) -> None:
     sh(repo.top, "worktree", "add", "-q", "--detach", str(tmp_path / "w"))
@@ -365,7 +365,7 @@ def test_settings_that_let_git_overlook_an_edit_are_not_followed(repo: Repositor
 
 
 @pytest.mark.fault(
-    "work tree state",
+    "working tree state",
     promised="an edited submodule is another content",
     injected="a file of a submodule is edited",
 )
@@ -513,7 +513,7 @@ def test_few_processes_for_what_is_staged(
 
 
 @pytest.mark.fault(
-    "work tree state",
+    "working tree state",
     promised="a content with conflicts has no name, so nothing is proven of it",
     injected="a merge with conflicts",
 )

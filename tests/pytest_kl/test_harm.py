@@ -216,7 +216,7 @@ def blocked(folder: Path) -> dict[str, str]:
 )
 @pytest.mark.fault(
     "read-only place",
-    promised="the tests' exit code is unchanged; one line says that nothing was recorded",
+    promised="the tests' exit code is unchanged; one line reports that nothing was recorded",
     injected="every place for a capture is a file",
 )
 def test_a_record_that_can_not_be_opened_is_one_line(
@@ -308,7 +308,7 @@ def test_c(): pass
 @pytest.mark.parametrize("place", [".git/kl/spool", ".git/kl", ".git"])
 @pytest.mark.fault(
     "moved file",
-    promised="the run is not recorded, and that is said",
+    promised="the run is not recorded, and that is reported",
     injected="a test removes the capture, the state folder or .git",
 )
 def test_a_record_that_a_test_removed_is_reported_as_removed(
@@ -342,7 +342,7 @@ def test_a_record_that_a_test_removed_is_reported_as_removed(
 )
 @pytest.mark.fault(
     "moved file",
-    promised="the run is not recorded, and that is said",
+    promised="the run is not recorded, and that is reported",
     injected="a test cuts, replaces or renames the capture",
 )
 def test_a_record_that_a_test_spoiled_is_reported_as_none(

@@ -265,7 +265,7 @@ def test_removed_paths_are_found_by_one_walk_of_the_history(
 
 
 @pytest.mark.fault(
-    "work tree state",
+    "working tree state",
     promised="what a sparse checkout omits is there",
     injected="a sparse checkout",
 )

@@ -6,7 +6,6 @@ import fcntl
 import os
 import shutil
 import sqlite3
-import sys
 from collections.abc import Callable
 from errno import EACCES, EDQUOT, EIO, ENOENT, ENOLCK, ENOSPC, EROFS
 from pathlib import Path
@@ -14,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from bench.soak.preload import Call, build, variables
 from kl_hooks.errors import EnvironmentProblem, StoreBusy
 from kl_hooks.store import disk, spool
 from kl_hooks.store.disk import Step, cause_of, refusal_in
@@ -139,7 +139,7 @@ for words in "remember a b" "memory add Tabs_are_used_here" "doctor"; do "$@" $w
 @pytest.mark.local_database
 @pytest.mark.fault(
     "full disk",
-    promised="nothing half-written; the message says that no inode is free",
+    promised="nothing half-written; the message names the missing inodes",
     injected="a tmpfs of 400 inodes, filled",
 )
 def test_a_file_system_without_inodes(repo: Checkout, tmp_path: Path) -> None:
@@ -176,26 +176,6 @@ def test_what_records_names_the_cause(repo: Checkout, monkeypatch: pytest.Monkey
         assert done.returncode == 0 and cause in done.stderr, done
 
 
-_NO_LOCKS = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
-int flock(int file, int operation) { errno = ENOLCK; return -1; }
-static int call(const char *name, int file, int command, void *argument) {
-    int (*real)(int, int, ...) = dlsym(RTLD_NEXT, name);
-    if (command == F_SETLK || command == F_SETLKW) { errno = ENOLCK; return -1; }
-    return real(file, command, argument);
-}
-#define REPLACE(name) int name(int file, int command, ...) { va_list list; \\
-    va_start(list, command); void *argument = va_arg(list, void *); va_end(list); \\
-    return call(#name, file, command, argument); }
-REPLACE(fcntl)
-REPLACE(fcntl64)
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.local_database
 @pytest.mark.fault(
@@ -207,19 +187,14 @@ def test_a_file_system_without_locks(repo: Checkout, tmp_path: Path) -> None:
     """Locks are refused to SQLite too, by a library that is loaded before the system's."""
     assert repo.kl("init", "--yes").returncode == 0
     assert repo.kl("remember", "a", "b").returncode == 0
-    library, source = tmp_path / "nolocks.so", tmp_path / "nolocks.c"
-    source.write_text(_NO_LOCKS, "utf-8")
-    compiler = shutil.which("cc")
-    if compiler is None or sys.platform != "linux":
+    library = build(tmp_path)
+    if library is None:
         pytest.skip("there is no C compiler, or no loader that takes it")
-    compilation = run(
-        [compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], tmp_path
-    )
-    assert compilation.returncode == 0, compilation.stderr
-    examined = repo.kl_process("doctor", env={"LD_PRELOAD": str(library)}).stdout
+    no_locks = variables(library, Path("/"), Call.LOCK, ENOLCK)
+    examined = repo.kl_process("doctor", env=no_locks).stdout
     assert "/.git/kl/spool: can't lock a file: this file system has no locks" in examined
     assert "fix: mount it with locks" in examined and "See: kl doctor" not in examined
     assert examined.count("wrong   store") == 1
     for command in (("remember", "a", "b"), ("verify",)):
-        done = repo.kl_process(*command, env={"LD_PRELOAD": str(library)})
+        done = repo.kl_process(*command, env=no_locks)
         assert done.returncode == 3 and "this file system has no locks" in done.stderr, done

@@ -437,7 +437,7 @@ def test_a_capture_goes_on_in_the_next_place(
 
 @pytest.mark.fault(
     "failing call",
-    promised="the writer is broken and says why; nothing is tried again",
+    promised="the writer is broken and names the reason; nothing is tried again",
     injected="write fails with ENOSPC everywhere",
 )
 def test_a_capture_that_finds_no_place_is_broken(

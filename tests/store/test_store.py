@@ -503,7 +503,7 @@ for kill in range(60):
 @pytest.mark.slow
 @pytest.mark.fault(
     "many writers",
-    promised="who loses a race is told to wait; nothing is called damaged",
+    promised="who loses a race is asked to try again; nothing is called damaged",
     injected="writers, readers and killed writers at once",
 )
 def test_losing_the_race_is_never_taken_for_damage(state: State, writer: str) -> None:

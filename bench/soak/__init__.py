@@ -1,0 +1,1 @@
+"""The faults of docs/faults.md as a program that runs for a night: seeded, resumable."""
