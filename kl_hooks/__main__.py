@@ -73,9 +73,8 @@ def _occupy_standard_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(
-                os.devnull, os.O_RDWR
-            )  # POSIX: open() takes the lowest free number, which is this one
+            # POSIX: open() takes the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)
             # what Python opens is not inherited (PEP 446), but a child needs all three
             os.set_inheritable(number, True)
     sys.stdin, sys.stdout, sys.stderr = (
@@ -91,9 +90,8 @@ def _occupy_standard_streams() -> None:
 
 def main() -> None:
     """Runs `kl`; the process ends with the exit codes of `errors`."""
-    gc.set_threshold(
-        _RARELY
-    )  # by default 700 (Python 3.11, 3.12) or 2000 (3.13): hundreds of collections
+    # by default 700 (Python 3.11, 3.12) or 2000 (3.13): hundreds of collections
+    gc.set_threshold(_RARELY)
     try:
         _occupy_standard_streams()
         _forget_the_checkout()

@@ -144,9 +144,8 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     finally:
         sys.dont_write_bytecode = is_without_bytecode
         gc.enable()
-        gc.set_threshold(
-            20_000
-        )  # by default 700 or 2000: a collection looks at thousands of tests that stay anyway
+        # by default 700 or 2000: a collection looks at thousands of tests that stay anyway
+        gc.set_threshold(20_000)
 
 
 def _import_share(config: pytest.Config) -> None:

@@ -93,9 +93,8 @@ class Checkout:
         """Commits everything; the new commit's id."""
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "-m", message)
-        stored = (
-            self.root / ".git" / "refs" / "heads" / "main"
-        )  # a ref that was just written is a file of its own
+        # a ref that was just written is a file of its own
+        stored = self.root / ".git" / "refs" / "heads" / "main"
         on_main = (
             stored.exists()
             and (self.root / ".git" / "HEAD").read_text("utf-8") == "ref: refs/heads/main\n"
@@ -296,9 +295,8 @@ def _interpreter_state() -> Iterator[None]:
     handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", ".*fork", DeprecationWarning
-            )  # of pytest-xdist's threads, not of kl's
+            # of pytest-xdist's threads, not of kl's
+            warnings.filterwarnings("ignore", ".*fork", DeprecationWarning)
             yield
     finally:
         gc.unfreeze()

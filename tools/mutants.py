@@ -525,9 +525,8 @@ def _reached_lines(
     def on_line(code: types.CodeType, line: int) -> object:
         if path := names.get(code.co_filename):
             lines.add((path, line))
-        return (
-            monitoring.DISABLE
-        )  # this line, until `restart_events`: so that it costs next to nothing
+        # this line, until `restart_events`: so that it costs next to nothing
+        return monitoring.DISABLE
 
     monitoring.use_tool_id(tool, "mutants")
     monitoring.register_callback(tool, monitoring.events.LINE, on_line)

@@ -327,9 +327,8 @@ def _enable(repo: Repository, names: Sequence[str], setting: str = SETTING) -> N
     if names:
         git_in(repo, "config", "--local", setting, " ".join(sorted(set(names))))
     else:
-        git_in(
-            repo, "config", "--local", "--unset-all", setting, ok=(0, 5)
-        )  # git-config(1): 5 where it is not set
+        # git-config(1): 5 where it is not set
+        git_in(repo, "config", "--local", "--unset-all", setting, ok=(0, 5))
 
 
 def install_agent(

@@ -319,9 +319,8 @@ def check_contracts(
         tree, lost = export_files(cache, content, entries)
         return {"contracts": _relative(_child(tree, request), str(tree) + "/"), "lost": lost}
 
-    whole = all(
-        entry.blob != UNREADABLE_BLOB for entry in entries
-    )  # else the name of the export is not unique
+    # else the name of the export is not unique
+    whole = all(entry.blob != UNREADABLE_BLOB for entry in entries)
     answer = load_compiled(
         cache if whole else None, json.dumps(request, sort_keys=True).encode(), _KIND, run
     )

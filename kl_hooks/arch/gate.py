@@ -104,8 +104,7 @@ def _print(remarks: Sequence[str], lines: Sequence[str]) -> bool:
             stream.write("".join(f"{line}\n" for line in stream_lines))
             stream.flush()
         except BrokenPipeError:
-            os.dup2(
-                os.open(os.devnull, os.O_WRONLY), 1
-            )  # so that the interpreter can flush at its end
+            # so that the interpreter can flush at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             return False
     return True

@@ -130,9 +130,8 @@ def _candidate_lines(one: ReviewItem, review: Review) -> Iterator[str]:
 def _read_line(prompt: str) -> str | None:
     """One line from stdin; None at its end."""
     write(safe_text(prompt), err=True)
-    line = (
-        sys.stdin.readline()
-    )  # click.prompt ends with Abort at the end of a pipe; here that is an answer too
+    # click.prompt ends with Abort at the end of a pipe; here that is an answer too
+    line = sys.stdin.readline()
     if not line:
         return None
     return line.rstrip("\n")

@@ -208,9 +208,8 @@ def echo_json(value: Any) -> None:
     """The answer as JSON on stdout: sorted keys, two spaces, ASCII only (so any terminal and any
     pipe can take it).
     """
-    click.echo(
-        json.dumps(_shown(value), indent=2, sort_keys=True)
-    )  # ensure_ascii: no encoding of a pipe can fail
+    # ensure_ascii: no encoding of a pipe can fail
+    click.echo(json.dumps(_shown(value), indent=2, sort_keys=True))
 
 
 def print_answer(shape: str, plain: Any, lines: Iterable[str]) -> None:

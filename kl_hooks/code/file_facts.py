@@ -468,9 +468,8 @@ def scan_in_processes(
     """The results for all items, in the order of the items' shares; `crashed(item)` for one that
     stops its process.
     """
-    from concurrent.futures.process import (
-        BrokenProcessPool,
-    )  # imported late: an edit of one file never needs it
+    # imported late: an edit of one file never needs it
+    from concurrent.futures.process import BrokenProcessPool
 
     shares = [items[start : start + _SHARE] for start in range(0, len(items), _SHARE)]
     _WORK.append(scan)

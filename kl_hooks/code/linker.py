@@ -397,9 +397,8 @@ class Resolver:
         answer = self._values.get(key)
         if answer is None:
             outer, self._consulted = self._consulted, []
-            answer = self._values[key] = _Answer(
-                None
-            )  # a question that comes back here goes in a cycle
+            # a question that comes back here goes in a cycle
+            answer = self._values[key] = _Answer(None)
             value = self._root(ref, module, deep)
             for place in range(len(ref.attributes)):
                 if value is None or value is EXTERNAL:
@@ -969,9 +968,8 @@ def _is_still_package(db: Rows, package: str, changed: Collection[str]) -> bool:
     # one more than can have changed: of so many, one at least is unchanged, and a large package
     # need not be read
     sql = "SELECT path FROM files WHERE module >= ? AND module < ? LIMIT ?"
-    rows = db.rows(
-        sql, (f"{package}.", f"{package}/", len(changed) + 1)
-    )  # `/` comes right after `.`
+    # `/` comes right after `.`
+    rows = db.rows(sql, (f"{package}.", f"{package}/", len(changed) + 1))
     return any(path not in changed for (path,) in rows)
 
 

@@ -359,9 +359,8 @@ def update(
     written.
     """
     fresh = scan_missing(pending.now, pending.changed, facts, read, scanners, watch)
-    all_facts: MutableMapping[Key, Facts] = ChainMap(
-        facts, cast("dict[Key, Facts]", fresh)
-    )  # only the first is written to
+    # only the first is written to
+    all_facts: MutableMapping[Key, Facts] = ChainMap(facts, cast("dict[Key, Facts]", fresh))
     # a content that can't be read (too large, or missing) must not cause a write at every question
     if (
         pending.part.stamps
@@ -539,9 +538,8 @@ class StoredModuleIndex(ModuleIndex):
             return False
         if name not in self._above:
             sql = "SELECT 1 FROM files WHERE module >= ? AND module < ? LIMIT 1"
-            self._above[name] = bool(
-                self._db.rows(sql, (f"{name}.", f"{name}/"))
-            )  # `/` comes right after `.`
+            # `/` comes right after `.`
+            self._above[name] = bool(self._db.rows(sql, (f"{name}.", f"{name}/")))
         return self._above[name]
 
     def called(self, name: str) -> Sequence[tuple[str, str]]:
@@ -549,9 +547,8 @@ class StoredModuleIndex(ModuleIndex):
             return ()
         if name not in self._found:
             sql = "SELECT path, module FROM files WHERE module = ? OR (module >= ? AND module < ?)"
-            self._found[name] = self._db.rows(
-                sql, (name, f"{name}@", f"{name}A")
-            )  # `A` comes right after `@`
+            # `A` comes right after `@`
+            self._found[name] = self._db.rows(sql, (name, f"{name}@", f"{name}A"))
         return self._found[name]
 
 

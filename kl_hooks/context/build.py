@@ -58,9 +58,8 @@ def build(
     request = without_secrets(request)
     _check(request)
     require_setup(ws)
-    policy = find_policy(
-        ws, actor
-    )  # today's, also for an older revision: what it denies now is denied there too
+    # today's, also for an older revision: what it denies now is denied there too
+    policy = find_policy(ws, actor)
     if not request.at:
         with ws.store.reusing():
             return _build(ws, request, excluded, policy)

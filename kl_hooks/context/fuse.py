@@ -229,11 +229,8 @@ def sift(
                     f"below the relevance threshold: {relevance(item, signals) / 1000} of"
                     f" {threshold / 1000}"
                 )
-        text = (
-            candidate.kind,
-            candidate.text,
-            candidate.redacted_by,
-        )  # what is redacted shows its text to nobody
+        # what is redacted shows its text to nobody
+        text = (candidate.kind, candidate.text, candidate.redacted_by)
         if not reason and candidate.text and text in texts:
             if candidate.kind == "failing test":
                 # two tests that fail with the same words are two failures; the words are given once

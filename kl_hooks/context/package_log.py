@@ -53,9 +53,8 @@ _QUERY: Final = 200
 
 def append_event(state: State, event: Mapping[str, Any]) -> str:
     """Append one redacted event; return why that failed, or nothing."""
-    from kl_hooks.store.redaction import (
-        redact_value,
-    )  # here: every command with plugins imports this module
+    # here: every command with plugins imports this module
+    from kl_hooks.store.redaction import redact_value
 
     try:
         prepare_state(state)

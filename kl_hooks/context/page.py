@@ -507,9 +507,8 @@ def whole(candidate: Candidate) -> str:
     text.
     """
     title = candidate.title.strip()
-    text = candidate.text.strip("\n").removeprefix(
-        f"{candidate.path}:{candidate.line} "
-    )  # cited already
+    # cited already
+    text = candidate.text.strip("\n").removeprefix(f"{candidate.path}:{candidate.line} ")
     if not title or title in text or title in _shown_id(candidate):
         return text or title
     if not text:

@@ -142,9 +142,8 @@ def find_changes(ws: Workspace, span: str) -> Changes:
     subjects = (
         git_in(repo, *log, f"{span_range.before}..{last}", "--").decode("utf-8", "replace").strip()
     )
-    new = sorted(
-        path for path in span_range.paths if path not in paths
-    )  # of the working tree, not added to the index yet
+    # of the working tree, not added to the index yet
+    new = sorted(path for path in span_range.paths if path not in paths)
     return Changes(span, (*paths, *new), tuple(dict.fromkeys(names)), subjects)
 
 

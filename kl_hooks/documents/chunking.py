@@ -201,9 +201,8 @@ def _pdf_text(data: bytes, name: str) -> str:
     log = logging.getLogger("pypdf")
     level = log.level
     try:
-        log.setLevel(
-            logging.CRITICAL + 1
-        )  # its remarks on the format, a line each, would be among ours
+        # its remarks on the format, a line each, would be among ours
+        log.setLevel(logging.CRITICAL + 1)
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted:
             raise _UnreadableDocument("is an encrypted PDF.")
@@ -287,10 +286,8 @@ class _HtmlReader(HTMLParser):
         if self.hidden == ["head"] and tag not in self._IN_HEAD:
             self.hidden = []  # the end tag of a head may be omitted (HTML, 13.1.2.4)
         if tag == "title":
-            self._in_title = not self.title and self.hidden in (
-                [],
-                ["head"],
-            )  # an icon has a title, too
+            # an icon has a title, too
+            self._in_title = not self.title and self.hidden in ([], ["head"])
         elif tag in self._HIDDEN and tag not in self._shown:
             self.hidden.append(tag)
         elif re.fullmatch("h[1-6]", tag):

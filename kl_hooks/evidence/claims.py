@@ -117,9 +117,8 @@ def current_claims(
     )
     # what is wrong in that file is not reported here: upkeep does, and the default counts meanwhile
     days = load_lifecycle(ws.root, ws.state.cache)[0].confidence_decay_days
-    from kl_hooks.evidence.flaky import (
-        FlakyPasses,
-    )  # here: most commands that import claims ask for none
+    # here: most commands that import claims ask for none
+    from kl_hooks.evidence.flaky import FlakyPasses
 
     flaky, receipts = FlakyPasses(ws, db), {one.id: one.receipt for one in entries}
     return [aged(_without_flaky(claim, flaky, receipts), ws.clock.now(), days) for claim in derived]

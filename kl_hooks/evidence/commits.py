@@ -224,9 +224,8 @@ def commits_without_check(ws: Workspace, db: Database) -> list[str]:
     if ws.repo is None:
         return []
     options = (f"--max-count={_CHECKED}", "--no-merges", "HEAD")
-    log = git_in(
-        ws.repo, "log", "--format=%H %T", *options, ok=(0, 128)
-    )  # 128: there is no commit yet
+    # 128: there is no commit yet
+    log = git_in(ws.repo, "log", "--format=%H %T", *options, ok=(0, 128))
     rows = [line.split() for line in log.decode().splitlines()]
     trees = tuple({tree for _, tree in rows})
     sql = f"SELECT tree FROM receipt WHERE source = 'arch' AND tree IN ({placeholders(trees)})"

@@ -340,9 +340,8 @@ def _spool_files(directory: Path) -> list[Path]:
         not directory.is_dir()
     ):  # also where a folder above it may not be entered: then no capture of ours is in it
         return []
-    pending = pending_spools(
-        directory
-    )  # first: a file that is quarantined meanwhile is then in one of the two
+    # first: a file that is quarantined meanwhile is then in one of the two
+    pending = pending_spools(directory)
     with os.scandir(directory) as entries:
         named = [entry for entry in entries if entry.name.endswith(SPOOL_SUFFIX + QUARANTINED)]
         # a larger one was cut, and what could be read of it is in the store

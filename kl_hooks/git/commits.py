@@ -56,9 +56,8 @@ def commits_since(repo: Repository, known_commits: Sequence[str], limit: int) ->
     damaged.
     """
     cut = _boundary(repo)
-    mark = secrets.token_hex(
-        16
-    )  # unguessable: no message and no file name can pretend to begin a commit
+    # unguessable: no message and no file name can pretend to begin a commit
+    mark = secrets.token_hex(16)
     wanted = "HEAD\n" + "".join(
         f"^{sha}\n" for sha in known_commits if is_hex(sha) and len(sha) in (40, 64)
     )

@@ -51,10 +51,8 @@ def record_failure(
     again. Several processes may record the same failure for the first time at once: one makes the
     record, the others are counted.
     """
-    from kl_hooks.records.write import (
-        create_record,
-        redact_values,
-    )  # here: who only reads failures writes nothing
+    # here: who only reads failures writes nothing
+    from kl_hooks.records.write import create_record, redact_values
 
     approach = str(raw.get("approach", ""))
     identifier = (

@@ -163,9 +163,8 @@ def link_task(
     }
     if sessions:
         raw |= {"sessions": list(sessions)}
-    from kl_hooks.records.write import (
-        change_record,
-    )  # here: before a compaction an agent's hook only reads
+    # here: before a compaction an agent's hook only reads
+    from kl_hooks.records.write import change_record
 
     return change_record(ws, record, raw, how="link", by=author or session)
 
@@ -180,9 +179,8 @@ def add_turn(
 
     UsageProblem for an ID that is none of a feature; Problems as `create_record`.
     """
-    from kl_hooks.records.write import (
-        create_record,
-    )  # hooks of agents read the progress and write no record
+    # hooks of agents read the progress and write no record
+    from kl_hooks.records.write import create_record
 
     feature, task = feature.strip().upper(), " ".join(task.split())
     # the ID of a turn has that of its feature in it, so both must be IDs

@@ -35,9 +35,8 @@ class Problem(NamedTuple):
     hint: str = ""
 
     def __str__(self) -> str:
-        path = self.path.replace(
-            "\n", "\\n"
-        )  # a name with a line end must not begin a line of its own
+        # a name with a line end must not begin a line of its own
+        path = self.path.replace("\n", "\\n")
         if self.line:
             place = f"{path}:{self.line}:{self.column}"
         else:

@@ -325,9 +325,8 @@ class _Measured:
         ):
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter(
-                        "ignore"
-                    )  # the compiler's own, about code that is not ours
+                    # the compiler's own, about code that is not ours
+                    warnings.simplefilter("ignore")
                     code = compile(source, entry.path, "exec", dont_inherit=True)
                 self._codes[entry.path] = list(_codes(code))
                 self._lines[entry.path] = source.decode("utf-8", "replace").split("\n")

@@ -140,9 +140,8 @@ def read_front_matter(
         return None, [
             Problem(path, 1, 1, "the front matter never ends.", "Close it with a line `---`.")
         ]
-    text = (
-        "\n" + "\n".join(lines[1:end]) + "\n"
-    )  # an empty first line, so that the parser counts lines of the file
+    # an empty first line, so that the parser counts lines of the file
+    text = "\n" + "\n".join(lines[1:end]) + "\n"
     node, problems = load_yaml(path, text.encode("utf-8", "surrogatepass"))
     if problems:
         return None, problems

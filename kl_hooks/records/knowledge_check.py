@@ -115,9 +115,8 @@ def check_knowledge(
     if only:
         for problems in (result.findings, result.unread, result.remarks):
             problems[:] = [one for one in problems if one.path in only]
-    result.unread += (
-        ws.catalog.problems
-    )  # whichever files are named: records of a broken kind can't be checked
+    # whichever files are named: records of a broken kind can't be checked
+    result.unread += ws.catalog.problems
     for problems in (result.findings, result.unread, result.remarks):
         problems[:] = sorted(set(problems))
     return result

@@ -278,9 +278,8 @@ def _injection_reasons(ws: Workspace, record: Record) -> tuple[str, ...]:
     from_person = record.authority == "human" and not _is_unvouched(kind, record)
     if kind.nature != "directive" or (from_person and not _IMPORTED.search(record.text("source"))):
         return ()
-    from kl_hooks.records.prompt_injection import (
-        injection_reasons,
-    )  # compiling its patterns takes 11 ms
+    # compiling its patterns takes 11 ms
+    from kl_hooks.records.prompt_injection import injection_reasons
 
     stored = [part for part in record.text("quarantine").split("; ") if part]
     written = [

@@ -59,9 +59,8 @@ def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     )
     signals = task.signals
     words = dict.fromkeys([*signals.symbols, *signals.paths, *signals.keywords, *signals.failures])
-    matches = search_records(
-        ws, [*words][:_MOST_QUERIES], RecordFilter(kinds), limit * 2
-    )  # some may not be live
+    # some may not be live
+    matches = search_records(ws, [*words][:_MOST_QUERIES], RecordFilter(kinds), limit * 2)
     return current_candidates(ws, live_records(ws, matches), limit)
 
 

@@ -139,9 +139,8 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
     if not listed and not known_files and not changed and not pages:
         return SyncResult()
     with ws.store.writing("graph", "kl (updating the index of records)") as db, db.transaction():
-        known_files = (
-            _known_files(db, digest, kinds) or {}
-        )  # another process may have read some since
+        # another process may have read some since
+        known_files = _known_files(db, digest, kinds) or {}
         if not _is_read_with(db, digest):  # another reader: pages are read again too
             db.execute("UPDATE page SET stamp = '' WHERE authored = 0")
         paths = _changed_files(ws, db, digest, listed)

@@ -270,9 +270,8 @@ def delete_record(ws: Workspace, record: Record, *, by: str = "") -> None:
 
     UsageProblem for an agent that did not make it.
     """
-    agent = agent_author(
-        ws, "" if by == "seed" else by
-    )  # whoever clears seeds deletes: kl does not do that by itself
+    # whoever clears seeds deletes: kl does not do that by itself
+    agent = agent_author(ws, "" if by == "seed" else by)
     refuse_delete(ws.kinds[record.kind], record, agent)
     with (
         ws.store.writing(what=f"deleting a {record.kind}") as db,
@@ -339,9 +338,8 @@ def _store_change(
     if before.path:
         moved = Record(after.kind, after.id, after.values)
         write_row(ws, db, moved, "state")
-        files.write(
-            before.path, None
-        )  # after the transaction, so that it is never lost in both places
+        # after the transaction, so that it is never lost in both places
+        files.write(before.path, None)
         return moved
     row = db.row(
         "SELECT COALESCE(MAX(version), 0) + 1 FROM record_version WHERE id = ?", (before.id,)

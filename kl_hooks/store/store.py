@@ -154,10 +154,8 @@ class Store:
         if self._idle_in is not None:
             yield
             return
-        self._idle, self._idle_in = (
-            {},
-            threading.get_ident(),
-        )  # SQLite's connections belong to a thread (sqlite3)
+        # SQLite's connections belong to a thread (sqlite3)
+        self._idle, self._idle_in = ({}, threading.get_ident())
         try:
             yield
         finally:

@@ -503,9 +503,8 @@ def tier_policy(
     Its change names no actor, key or number: what upkeep shows is shown to everybody, and entries
     are their owner's.
     """
-    from kl_hooks.hookspecs import (
-        Policy,
-    )  # with pluggy; who reads and writes memory has no need of it
+    # with pluggy; who reads and writes memory has no need of it
+    from kl_hooks.hookspecs import Policy
     from kl_hooks.model.lifecycle import Change
 
     find = partial(_find, change=Change(verb, "tiers", name, reason), look=look)

@@ -108,9 +108,8 @@ def _is_enabled(folder: str, event: Event) -> bool:
     # clone
     found = git("config", "--local", "--get", SETTING, cwd=folder, ok=(0, 1, 128))
     enabled = found.decode("utf-8", "replace").split()
-    is_second = (
-        event.is_in_cursor and event.agent.name != "cursor" and "cursor" in enabled
-    )  # each answer comes once
+    # each answer comes once
+    is_second = event.is_in_cursor and event.agent.name != "cursor" and "cursor" in enabled
     return event.agent.name in enabled and not is_second
 
 

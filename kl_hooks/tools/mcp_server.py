@@ -199,9 +199,8 @@ def _inert_json(plain: Any) -> str:
     """
     text = json.dumps(plain, ensure_ascii=False)
     if safe_text(text) != text:
-        text = json.dumps(
-            plain
-        )  # hidden and bidirectional characters; other letters are shorter as they are
+        # hidden and bidirectional characters; other letters are shorter as they are
+        text = json.dumps(plain)
     return inert_json(text)
 
 

@@ -27,10 +27,8 @@ def test_each_setting_names_the_source_that_decides(repo: Checkout, tmp_path: Pa
     repo.git("config", "kl.reviewers", "bot other")
     found = rows(repo, XDG_CONFIG_HOME=str(tmp_path / "home"), KL_CONTEXT_BUDGET="3000")
     assert found["budget"] == (5000, ".kl/config.yaml:2")
-    assert found["memory_top_k"] == (
-        4,
-        f"{own}:1",
-    )  # the repository's 9 is looser, so it is refused
+    # the repository's 9 is looser, so it is refused
+    assert found["memory_top_k"] == (4, f"{own}:1")
     assert found["significance"] == (60, f"{own}:2")
     assert found["reviewers"] == (["bot"], "git config kl.reviewers, .kl/config.yaml:4")
     assert found["maintain"] == ("off", "default")

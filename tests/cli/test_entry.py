@@ -58,9 +58,8 @@ def test_no_module_of_the_repository_is_imported(hostile: Path, start: str, path
         [sys.executable, *how], cwd=hostile, env=env, capture_output=True, text=True, check=False
     )
     assert "the code of the repository was run" not in done.stderr
-    assert (done.returncode, done.stderr.startswith("kl: ")) == (3, True), (
-        done.stderr
-    )  # the .git is an empty folder
+    # the .git is an empty folder
+    assert (done.returncode, done.stderr.startswith("kl: ")) == (3, True), done.stderr
 
 
 def test_what_else_is_on_the_path_stays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -154,9 +154,8 @@ def test_the_file_holds_a_base_count_and_every_clone_adds_its_own_events(
     other.commit()
     repo.git("pull", "-q", str(other.root), "main")
     assert recorded(repo, "Mock the database")["occurrence_count"] == 6
-    repo.git(
-        "checkout", "-q", "HEAD~1"
-    )  # an older base count: what this clone saw is added all the same
+    # an older base count: what this clone saw is added all the same
+    repo.git("checkout", "-q", "HEAD~1")
     assert count_in(repo) == 5
 
 

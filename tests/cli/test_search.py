@@ -98,9 +98,8 @@ def test_documents_records_and_code_are_one_list(shop: Checkout) -> None:
 def test_what_matches_nothing_and_what_is_unknown_are_stated(shop: Checkout) -> None:
     assert "no matches for: zebra" in shop.kl("search", "zebra").stdout
     assert ask(shop, "?!")["results"] == []
-    shop.git(
-        "config", "kl.embedder", "word2vec"
-    )  # a wrong model is no reason to refuse a search by words
+    # a wrong model is no reason to refuse a search by words
+    shop.git("config", "kl.embedder", "word2vec")
     assert ask(shop, "refund")["notes"] == []
     assert "'word2vec' is no model" in ask(shop, "refund", "--mode", "hybrid")["notes"][0]
     empty = shop.kl("search", " ")

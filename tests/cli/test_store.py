@@ -49,9 +49,8 @@ def test_two_clones_share_evidence_records_pools_and_claims(
         first.kl("task", "new", "--title", "Postgres for everybody", "--format", "json").stdout
     )
     assert made["id"] in second.kl("task", "list").stdout
-    assert (
-        made["id"] in second.kl("search", "postgres").stdout
-    )  # each clone has an index of its own
+    # each clone has an index of its own
+    assert made["id"] in second.kl("search", "postgres").stdout
     assert first.kl("claim", "add", "The test is quick.", "--about", "test_one.py").returncode == 0
     assert "The test is quick." in second.kl("claim", "list").stdout
     assert first.kl("pool", "create", "notes").returncode == 0

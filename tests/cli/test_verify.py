@@ -585,11 +585,8 @@ def test_a_task_states_its_gate_and_one_without_a_type_is_refused(gated: Checkou
     gated.kl("task", "new", "Write it", "--task-type", "docs", "--complexity", "3")
     gated.kl("task", "new", "Do it")
     code, found = verdict(gated, "--task", "TSK-0001")
-    assert (code, found["proven"], found["gate"]["demands"]) == (
-        0,
-        False,
-        [],
-    )  # documents demand nothing
+    # documents demand nothing
+    assert (code, found["proven"], found["gate"]["demands"]) == (0, False, [])
     for args, printed in (
         (("--task", "TSK-0002"), "has no type of work"),
         (("--type", "zebra"), "no active gate"),

@@ -55,9 +55,8 @@ def test_a_document_is_stale_where_the_code_that_it_names_changed(repo: Checkout
         in repo.kl("search", "call", "--freshness").stdout
     )
     repo.write("docs/basket.md", "# Basket\n\nCall `total` or `refund`.\n")
-    assert (
-        "no document is stale" in repo.kl("document", "list", "--stale").stdout
-    )  # not committed: as it is now
+    # not committed: as it is now
+    assert "no document is stale" in repo.kl("document", "list", "--stale").stdout
     repo.commit()
     assert "no document is stale" in repo.kl("document", "list", "--stale").stdout
     (repo.root / "src/shop/money.py").rename(repo.root / "src/shop/cash.py")

@@ -94,8 +94,7 @@ def fingerprint(folder: Path) -> dict[str, tuple[str, int, int]]:
     for path in sorted(folder.rglob("*")):
         state = path.lstat()
         content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-        moment = (
-            0 if path.name.startswith("sharedindex.") else state.st_mtime_ns
-        )  # git renews it at every look
+        # git renews it at every look
+        moment = 0 if path.name.startswith("sharedindex.") else state.st_mtime_ns
         found[str(path)] = (hashlib.sha256(content).hexdigest(), state.st_mode, moment)
     return found

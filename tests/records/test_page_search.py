@@ -98,10 +98,8 @@ def test_backlinks_and_links(pages: Checkout) -> None:
 @pytest.mark.requirement("D42", "D44")
 def test_who_speaks_of_it_without_a_link(pages: Checkout) -> None:
     (found,) = asked(pages, "mentions", "ADR-0001")
-    assert (found["path"], found["line"]) == (
-        "docs/deep/other.md",
-        5,
-    )  # over the end of a line; not those that link
+    # over the end of a line; not those that link
+    assert (found["path"], found["line"]) == ("docs/deep/other.md", 5)
     for number in range(3):
         path = pages.write(
             f"docs/m{number}.md",

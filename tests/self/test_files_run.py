@@ -44,9 +44,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
 def test_a_command_runs_code_in_few_files(
     shop: Checkout, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
-    shutil.copytree(
-        shop.root, tmp_path / "shop", symlinks=True
-    )  # what a command leaves changes what others do
+    # what a command leaves changes what others do
+    shutil.copytree(shop.root, tmp_path / "shop", symlinks=True)
     call = [sys.executable, str(TOOL), "--repo", str(tmp_path / "shop"), "--list", *command]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

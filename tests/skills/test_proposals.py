@@ -114,9 +114,8 @@ def test_what_was_changed_after_its_approval_is_not_written(repo: Checkout) -> N
 def test_an_agent_that_the_user_trusts_approves_its_own_and_a_person_adopts_it(
     repo: Checkout,
 ) -> None:
-    repo.write(
-        ".kl/config.yaml", "trusted_agents: [bot]\n"
-    )  # a repository can't trust for its users
+    # a repository can't trust for its users
+    repo.write(".kl/config.yaml", "trusted_agents: [bot]\n")
 
     def ask_for(name: str, instructions: str = "1. Do it.", **env: str) -> tuple[str, str]:
         given = (

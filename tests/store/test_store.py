@@ -158,9 +158,8 @@ def test_a_thread_that_asks_often_opens_a_database_once_and_sees_what_others_wri
             db.execute("INSERT INTO thing (id) VALUES ('b')")
         assert _ids(store) == ["a", "b"]
         assert opened == ["read", "read", "write"]
-        thread = threading.Thread(
-            target=lambda: _ids(store)
-        )  # SQLite refuses a connection of another thread
+        # SQLite refuses a connection of another thread
+        thread = threading.Thread(target=lambda: _ids(store))
         thread.start()
         thread.join()
         assert opened[3:] == ["read"]

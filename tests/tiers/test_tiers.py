@@ -347,9 +347,8 @@ def test_a_context_has_versions_snapshots_grants_retention_and_a_log(repo: Check
     (entry,) = page["entries"]
     assert (entry["relevance"], entry["importance"]) == (0.9, 90)
     assert entry["staleness"] == pytest.approx(sum(entry["staleness_factors"].values()), abs=1e-3)
-    assert (
-        0.02 < entry["staleness"] < 0.04
-    )  # new, just read, a tenth short of the highest importance
+    # new, just read, a tenth short of the highest importance
+    assert 0.02 < entry["staleness"] < 0.04
     answer(repo, "memory", "context", "revoke", "glossary", "b", env=A)
     answer(repo, "recall", "terms.claim", env=B, code=1)
     with repo.workspace().store.writing() as db:

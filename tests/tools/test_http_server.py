@@ -200,9 +200,8 @@ def test_oversized_and_broken_requests_are_refused(
         answer = serve.raw((head + more).encode())
         assert answer.startswith(f"HTTP/1.1 {expected} ".encode()), (more[:40], answer[:200])
         assert json.loads(answer.split(b"\r\n\r\n", 1)[1])["ok"] is False
-    assert serve.raw(
-        b"\x16\x03\x01\r\n\r\n"
-    )  # TLS, or anything else: answered, and the server goes on
+    # TLS, or anything else: answered, and the server goes on
+    assert serve.raw(b"\x16\x03\x01\r\n\r\n")
     for body in (b"null", b"[]", b"\xff", b'{"query": NaN}', b"[" * 100_000):
         for method, path in (("GET", "/rag/search"), ("POST", "/rag/documents/DOC-0001/process")):
             status, refused, _ = serve.ask(method, path, body)

@@ -77,9 +77,8 @@ def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """The sdist as a repository with one commit."""
     folder = sdist(PROJECTS[request.param][0], tmp_path_factory.mktemp("sdist"))
     for path in (folder, *folder.rglob("*")):
-        os.chown(
-            path, os.getuid(), os.getgid(), follow_symlinks=False
-        )  # root keeps foreign owners, git refuses them
+        # root keeps foreign owners, git refuses them
+        os.chown(path, os.getuid(), os.getgid(), follow_symlinks=False)
     make(folder)
     sh(folder, "add", "-A")
     sh(folder, "commit", "-qm", "Import")

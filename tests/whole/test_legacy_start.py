@@ -71,9 +71,8 @@ def framework(
     """A name of `FRAMEWORKS` and its sdist as a repository with one commit."""
     folder = sdist(FRAMEWORKS[request.param][0], tmp_path_factory.mktemp("sdist"))
     for path in (folder, *folder.rglob("*")):
-        os.chown(
-            path, os.getuid(), os.getgid(), follow_symlinks=False
-        )  # root keeps foreign owners, git refuses them
+        # root keeps foreign owners, git refuses them
+        os.chown(path, os.getuid(), os.getgid(), follow_symlinks=False)
     make(folder)
     sh(folder, "add", "-A")
     sh(folder, "commit", "-qm", "Import")

@@ -121,9 +121,8 @@ def _print_answer(answer: dict[str, Any]) -> None:
 
 
 def _libcst() -> None:
-    from kl_hooks.code.precise import (
-        scan,
-    )  # what takes long to import is imported before any file's time runs
+    # what takes long to import is imported before any file's time runs
+    from kl_hooks.code.precise import scan
 
     _print_answer({"ready": scan.__name__})
     for about, content in frames(sys.stdin.buffer):

@@ -88,9 +88,8 @@ def parse_tree(content: bytes) -> ast.Module:
     MemoryError.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # an odd escape in somebody's string is not our reader's business
+        # an odd escape in somebody's string is not our reader's business
+        warnings.simplefilter("ignore")
         return ast.parse(content)
 
 

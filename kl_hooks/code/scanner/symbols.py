@@ -145,9 +145,8 @@ def symbol_rows(
     rows: list[tuple[Row, str]] = []
     for name, same in frames_by_name.items():
         if len(same) > 1:
-            same.sort(
-                key=lambda frame: getattr(frame.node, "lineno", 0)
-            )  # `else` was walked before `if`
+            # `else` was walked before `if`
+            same.sort(key=lambda frame: getattr(frame.node, "lineno", 0))
         chosen, doc, texts = same[0], _doc(same[0]), dict.fromkeys(same[0].text)
         if len(same) > 1:
             # an @overload is a declaration for type checkers; what is called is the definition
@@ -170,9 +169,8 @@ def symbol_rows(
         else:
             words = " ".join(sorted(filter(str.isidentifier, texts)))
         rows.append((row, words))
-    rows.sort(
-        key=lambda pair: (not pair[0][0].startswith("namespace:"), pair[0][1])
-    )  # the outer before the inner
+    # the outer before the inner
+    rows.sort(key=lambda pair: (not pair[0][0].startswith("namespace:"), pair[0][1]))
     return [row for row, _ in rows], [words for _, words in rows]
 
 

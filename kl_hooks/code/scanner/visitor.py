@@ -154,6 +154,7 @@ def docstring(node: Node) -> str | None:
 Chain = tuple[str, str]
 """(root name, attributes joined by dots or empty)."""
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+# a class has the members of its instances
 _WRAPPERS = frozenset(
     {
         "Optional",
@@ -166,7 +167,7 @@ _WRAPPERS = frozenset(
         "Type",
         "type",
     }
-)  # a class has the members of its instances
+)
 _VAGUE = frozenset(
     {
         "Any",
@@ -715,10 +716,8 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
     A chain such as `a.b.c` is visited at once: one use, and in the text what its nodes would have
     written one by one.
     """
-    text, use = (
-        frame.text,
-        frame.uses.append,
-    )  # local variables: this loop runs for every node of a repository
+    # local variables: this loop runs for every node of a repository
+    text, use = (frame.text, frame.uses.append)
     append, pop, push, special = text.append, stack.pop, stack.append, RULES.get
     while stack:
         node = pop()
@@ -745,10 +744,8 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
         elif cls is str:
             append(node)
         elif cls is Attribute:
-            name, line = (
-                node.attr,
-                node.end_lineno,
-            )  # lineno is where a chain over several lines starts
+            # lineno is where a chain over several lines starts
+            name, line = (node.attr, node.end_lineno)
             text += (".", name)
             node = node.value
             while node.__class__ is Attribute:

@@ -184,9 +184,8 @@ def choose(offers: Sequence[Offer], top: int, *, only_matching: bool) -> list[Of
     candidates.sort(
         key=lambda offer: (offer.rank is None, offer.rank or 0, -offer.weight, offer.id)
     )
-    candidates.sort(
-        key=lambda offer: offer.opened_at, reverse=True
-    )  # stable: of equal ones the best match stays first
+    # stable: of equal ones the best match stays first
+    candidates.sort(key=lambda offer: offer.opened_at, reverse=True)
     return sorted(candidates, key=lambda offer: AUTHORITIES.index(offer.authority))[:top]
 
 

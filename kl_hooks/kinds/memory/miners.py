@@ -452,9 +452,8 @@ def _rates_and_durations(
 
 def cut(command: str) -> str:
     """Return a command as a pattern shows it."""
-    line = one_line(
-        command, len(command) * 10 + 1
-    )  # longer than the escapes of any command: cut below
+    # longer than the escapes of any command: cut below
+    line = one_line(command, len(command) * 10 + 1)
     if len(line) <= _COMMAND_CUT:
         return line
     return line[:_COMMAND_CUT] + "…"

@@ -412,9 +412,8 @@ def test_a_rejection_travels_and_keeps_the_pattern_away_in_every_clone(
         or waits not in kl("memory", "review")[1]
     )
     assert statuses(kl) == {waits: "rejected"}
-    code, _, err = kl(
-        "memory", "add", "--agent", "importer  wants UTF-8."
-    )  # never seen in this clone
+    # never seen in this clone
+    code, _, err = kl("memory", "add", "--agent", "importer  wants UTF-8.")
     assert code == 2 and "this was rejected: wrong 0" in err and REJECTED in err
     monkeypatch.chdir(repo.root)
     assert kl("memory", "approve", three[2])[0] == 0  # takes it back, everywhere
