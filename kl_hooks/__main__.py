@@ -140,7 +140,8 @@ def _others_wait() -> bool:
     asked for `-i`.
     """
     # sys.monitoring exists since Python 3.12 (PEP 669); coverage and debuggers register there
-    threading, monitoring = sys.modules.get("threading"), getattr(sys, "monitoring", None)
+    threading = sys.modules.get("threading")
+    monitoring = getattr(sys, "monitoring", None)
     # six tools, 0 to 5, are all that sys.monitoring has
     watched = monitoring is not None and any(map(monitoring.get_tool, range(6)))
     threads = threading is not None and threading.active_count() > 1

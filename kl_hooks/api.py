@@ -324,10 +324,8 @@ class Knowledge:
             if kind == "failure":
                 return record_failure(ws, values)[0].id
             if kind == "memory":
-                text, more = (
-                    str(values.get("pattern", "")),
-                    {k: v for k, v in values.items() if k != "pattern"},
-                )
+                text = str(values.get("pattern", ""))
+                more = {k: v for k, v in values.items() if k != "pattern"}
                 return add_memory(ws, text, tags=more.pop("tags", ()), further_values=more)[0].id
             if kind == "outcome":
                 identifier, aside = record_outcome(ws, values)

@@ -38,7 +38,8 @@ DAY: Final = 86_400_000_000
 """Microseconds."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST, _LAST = -62135596800_000000, 253402300799_999999
+_FIRST = -62135596800_000000
+_LAST = 253402300799_999999
 
 
 def iso(microseconds: int) -> str:

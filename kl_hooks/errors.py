@@ -5,7 +5,12 @@ Findings (a violation, a skipped file, a failed claim) are values, not exception
 
 from __future__ import annotations
 
-CLEAN, FINDINGS, USAGE_ERROR, ENVIRONMENT_ERROR, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 4, 130
+CLEAN = 0
+FINDINGS = 1
+USAGE_ERROR = 2
+ENVIRONMENT_ERROR = 3
+INTERNAL_ERROR = 4
+INTERRUPTED = 130
 
 
 class KlError(Exception):
@@ -28,7 +33,9 @@ class KlError(Exception):
     """What could not be read before it failed: a command prints these first."""
 
     def __init__(self, reason: str, *, place: str = "", hint: str = "") -> None:
-        self.reason, self.place, self.hint = reason, place, hint
+        self.reason = reason
+        self.place = place
+        self.hint = hint
         super().__init__(reason)
 
     def __str__(self) -> str:

@@ -111,7 +111,8 @@ class Children:
         except FileNotFoundError:  # a test removed it: those that started processes are incomplete
             names = []
         for name in names:
-            number, kind = name.partition("-")[0], name.rpartition(".")[2]
+            number = name.partition("-")[0]
+            kind = name.rpartition(".")[2]
             if kind == "started":
                 self.reports.append(Report(number, None))
             elif kind == "ended":
@@ -139,7 +140,8 @@ class Children:
         """Why not all is known that these processes, and those that they started, executed; empty
         where it is.
         """
-        wanted, ended = list(processes), []
+        wanted = list(processes)
+        ended = []
         for notes in (one.known for one in reports):
             if notes is None:
                 return "a process that it started did not end by itself"
@@ -169,7 +171,8 @@ def record_this_process(folder: str, top: str, version: str) -> None:
     number = os.environ.get(_NUMBER, "")
     if not number.isdecimal() or version != sys.version:
         return
-    module, reads = _load("tracer"), _load("reads")
+    module = _load("tracer")
+    reads = _load("reads")
     name = join(folder, f"{number}-{os.getpid()}")
     with open(f"{name}.started", "x", encoding="utf-8"):
         pass

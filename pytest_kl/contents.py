@@ -356,7 +356,8 @@ class Contents:
 
     def seeded(self, value: Any, is_random: bool) -> None:
         """A generator of random numbers gets a state; `is_random`: another one each time."""
-        key, unseeded = identity(value), self._unseeded
+        key = identity(value)
+        unseeded = self._unseeded
         if not is_random:
             unseeded.pop(key, None)
         elif key not in unseeded:
@@ -397,7 +398,8 @@ class Contents:
         else:
             attributes = self._public_attributes(value)
         only_containers = only_containers or bool(attributes)
-        inner, members = [], len(parts) // 2
+        inner = []
+        members = len(parts) // 2
         for position, part in enumerate(parts if levels and len(parts) <= _MOST_PARTS else ()):
             kind = type(part)
             if kind in PLAIN or identity(part) in nodes or issubclass(kind, type | ModuleType):
@@ -456,7 +458,8 @@ class Contents:
         """The innermost attributes that hold something else than was noted, of an object that has
         attributes alone and still the same ones; else none.
         """
-        attributes, before = attributes_of(value), node.identities()
+        attributes = attributes_of(value)
+        before = node.identities()
         number = len(before) // 2
         if attributes is None or [*map(identity, attributes)] != before[:number]:
             return set()

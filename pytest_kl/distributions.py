@@ -203,7 +203,9 @@ class _Loaded:
         requires: Mapping[str, tuple[str, ...]],
         installed: Mapping[str, str],
     ) -> None:
-        self._folders, self._owners, self._requires = folders, owners, requires
+        self._folders = folders
+        self._owners = owners
+        self._requires = requires
         self._installed = installed
 
     def uses(self, outside: Mapping[str, Iterable[str]]) -> Uses:
@@ -230,7 +232,9 @@ class _Owners:
     """The distributions of files, by the lists of files in their metadata."""
 
     def __init__(self, folders: Mapping[str, Folder], cache: Path, top: str) -> None:
-        self._folders, self._cache, self._top = folders, cache, top
+        self._folders = folders
+        self._cache = cache
+        self._top = top
         self._stored = self._read()
         self._changed = False
         self._lists: dict[str, bytes] = {}
@@ -268,7 +272,8 @@ class _Owners:
             return ""
         self._changed = True
         top = file.partition("/")[0].partition(".")[0]
-        name, latest = normalized(top), self._latest.get((folder.path, top))
+        name = normalized(top)
+        latest = self._latest.get((folder.path, top))
         # first the one that has its siblings, then that of the same name: mostly it is one of
         # these, and no other list is read
         for metadata in sorted(

@@ -277,13 +277,15 @@ def _project_files(
     config: pytest.Config, repo: Repository, listing: FileListing
 ) -> Iterator[tuple[str, Path]]:
     """The project's test files: name from the repository's top, and real path."""
-    top, folder = _real(repo.top), _project_folder(config, repo)
+    top = _real(repo.top)
+    folder = _project_folder(config, repo)
     wanted = [
         _real(Path(found))
         for pattern in config.getini("testpaths")
         for found in glob.iglob(str(folder / pattern), recursive=True)  # noqa: PTH207 (may be absolute, as pytest has it)
     ]
-    patterns, closed = config.getini("python_files"), config.getini("norecursedirs")
+    patterns = config.getini("python_files")
+    closed = config.getini("norecursedirs")
     # a set: git lists a path in conflict once for each stage
     for name in sorted(set(listing.paths((".py",)))):
         path = top / name

@@ -88,7 +88,8 @@ class FrameRecorder:
         return path.startswith(self._root) and not any(part in path for part in _INSTALLED)
 
     def _place(self, raised: pytest.ExceptionInfo[BaseException]) -> dict[str, str]:
-        frame, step = "", cast("TracebackType | None", raised.tb)
+        frame = ""
+        step = cast("TracebackType | None", raised.tb)
         while step is not None:
             code = step.tb_frame.f_code
             path = code.co_filename.removeprefix(self._root)
@@ -120,7 +121,10 @@ class FailureReport:
         """`branch` is empty where the content is not that of a commit; `name` gives the ID of a
         test in the record.
         """
-        self._ws, self._run, self._branch, self._name = ws, run, branch, name
+        self._ws = ws
+        self._run = run
+        self._branch = branch
+        self._name = name
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Generator[None, Any, Any]:

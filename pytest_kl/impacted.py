@@ -29,7 +29,9 @@ class Selection:
     """Registered where `--kl-impacted` is given."""
 
     def __init__(self, config: pytest.Config, folder: Path, asked: str) -> None:
-        self._config, self._folder, self._asked = config, folder, asked
+        self._config = config
+        self._folder = folder
+        self._asked = asked
         self._skipped: Skipped | None = None
         """Those that are deselected."""
         self._sample: frozenset[str] = frozenset()
@@ -124,7 +126,8 @@ class Selection:
         from kl_hooks.evidence.shared_names import lasting_name
         from pytest_kl.listener import clean_id
 
-        skipped, root = self._find(), config.rootpath.resolve()
+        skipped = self._find()
+        root = config.rootpath.resolve()
         if root != self._folder and root.is_relative_to(self._folder):
             self._prefix = f"{root.relative_to(self._folder).as_posix()}/"
         names = {item: lasting_name(clean_id(f"{self._prefix}{item.nodeid}")) for item in items}

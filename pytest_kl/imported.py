@@ -110,7 +110,9 @@ class Content:
 
     @classmethod
     def _made(cls, top: str, listed: Iterable[str]) -> Content:
-        files, projects, nested = [], {""}, []
+        files = []
+        projects = {""}
+        nested = []
         for path in listed:
             if path.endswith("/"):
                 nested.append(path)
@@ -183,7 +185,8 @@ class Content:
 
     def candidates(self, name: str) -> Iterator[tuple[str, str]]:
         """(root, path) of the files that a dotted name could mean."""
-        top, tail = name.partition(".")[0], name.replace(".", "/")
+        top = name.partition(".")[0]
+        tail = name.replace(".", "/")
         for root in sorted(self.roots.get(top, ())):
             for path in (join(root, tail + ".py"), join(root, tail, "__init__.py")):
                 if path in self.files:
@@ -250,7 +253,9 @@ def loaded(modules: Mapping[Any, Any]) -> Iterator[Loaded]:
             AttributeError
         ):  # what only claims to be a module by its __class__, such as the libraries of cffi
             continue
-        spec, name, file = facts.get("__spec__"), key, facts.get("__file__")
+        spec = facts.get("__spec__")
+        name = key
+        file = facts.get("__file__")
         # the key may be another name: of `python -m pkg` it is `__main__`, and `pkg.__main__` in
         # the spec (PEP 451)
         if isinstance(spec, ModuleSpec):
@@ -309,7 +314,8 @@ class _Comparison:
         elif candidates:
             self._compare(module, real, [path for _, path in candidates])
         else:
-            root, name = package[0][0], module.name.replace(".", "/")
+            root = package[0][0]
+            name = module.name.replace(".", "/")
             if basename(real) == "__init__.py":
                 end = "/__init__.py"
             else:
@@ -369,7 +375,8 @@ class _Comparison:
         self.rows["different" if there else "absent"].append((module.name, paths[0], real))
 
     def _real(self, file: str) -> str:
-        folder, name = dirname(file), basename(file)
+        folder = dirname(file)
+        name = basename(file)
         # realpath asks for every folder on the way; with the real folder cached, one lstat a module
         # is enough
         path = join(self._real_folder(folder), name)
@@ -498,7 +505,8 @@ def _sourceless(repo: Repository, rows: Sequence[Sequence[str]]) -> list[dict[st
 
 def _without_source(modules: Sequence[Mapping[str, str]]) -> Iterator[str]:
     if modules:
-        first, others = modules[0], len(modules) - 1
+        first = modules[0]
+        others = len(modules) - 1
         if others:
             remainder = f" (and {others} more module{'s' if others > 1 else ''})"
         else:

@@ -90,7 +90,8 @@ def merge_tallies(first_tally: Mapping[str, Any], other: Mapping[str, Any]) -> d
     own.
     """
     merged = {**first_tally, **other}
-    first, second = first_tally.get("not_called"), other.get("not_called")
+    first = first_tally.get("not_called")
+    second = other.get("not_called")
     if first and second:
         merged["not_called"] = {
             "tests": first["tests"] + second["tests"],

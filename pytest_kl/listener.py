@@ -111,7 +111,9 @@ class Journal:
         self, nodeid: str, verdict: str, seconds: float, detail: Mapping[str, Any] | None
     ) -> None:
         """The verdict of a test; a later one for the same test replaces it."""
-        own, following, quoted_following = self._quoted, None, "null"
+        own = self._quoted
+        following = None
+        quoted_following = "null"
         if nodeid != self._announced:
             own = self._quote(nodeid)
         elif self._plan:
@@ -188,7 +190,9 @@ class TestState:
         """The attempt is over. True if it is the last one; else its reports are forgotten."""
         if not self.repeat:
             return True
-        self.verdict, self.detail, self.repeat = "", None, False
+        self.verdict = ""
+        self.detail = None
+        self.repeat = False
         self.reruns += 1
         return False
 
@@ -274,7 +278,8 @@ class Listener:
             test.add(word, {"by": redact(switch)} if switch else None)
 
     def _through(self, nodeid: str, test: TestState) -> None:
-        verdict, detail = test.verdict, test.detail
+        verdict = test.verdict
+        detail = test.detail
         if test.repeat or test.reruns:
             if not test.closed():
                 self._open[nodeid] = test

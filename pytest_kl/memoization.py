@@ -40,9 +40,12 @@ def _opcodes(*parts: str) -> frozenset[int]:
     )
 
 
-_PADDING, _EXTENDED = opmap.get("CACHE", 0), opmap["EXTENDED_ARG"]
-_LOAD_ATTR, _LOAD_GLOBAL = opmap["LOAD_ATTR"], opmap["LOAD_GLOBAL"]
-_STORE_GLOBAL, _POP_TOP = opmap["STORE_GLOBAL"], opmap["POP_TOP"]
+_PADDING = opmap.get("CACHE", 0)
+_EXTENDED = opmap["EXTENDED_ARG"]
+_LOAD_ATTR = opmap["LOAD_ATTR"]
+_LOAD_GLOBAL = opmap["LOAD_GLOBAL"]
+_STORE_GLOBAL = opmap["STORE_GLOBAL"]
+_POP_TOP = opmap["POP_TOP"]
 _STORING: Final = frozenset(
     opmap[name]
     for name in ("STORE_ATTR", "STORE_SUBSCR", "STORE_DEREF", "DELETE_ATTR", "DELETE_SUBSCR")
@@ -91,7 +94,8 @@ class Decisions:
             stores = None
         if stores is None:
             return Decision(frozenset(), ())
-        asked, roots = stores.asked, stores.roots
+        asked = stores.asked
+        roots = stores.roots
         names = frozenset(self._names(stores.written, asked, frame))
         if not roots and not names:
             return None
@@ -185,7 +189,8 @@ def names_asked(
 def _steps(code: CodeType) -> Iterator[tuple[int, int]]:
     """(operation, argument), after two placeholders for what comes before the first."""
     yield from ((-1, 0), (-1, 0))
-    high_bits, text = 0, code.co_code
+    high_bits = 0
+    text = code.co_code
     for operation, arg in zip(text[::2], text[1::2], strict=True):
         if operation == _PADDING:
             continue
@@ -243,7 +248,8 @@ def cached_functions(namespace: Mapping[str, Any]) -> Iterator[tuple[CodeType, s
 
 
 def _cached(value: Any, name: str) -> Iterator[tuple[CodeType, str, Any]]:
-    kind, function = type(value), None
+    kind = type(value)
+    function = None
     if kind in (staticmethod, classmethod):
         value = value.__func__
         kind = type(value)

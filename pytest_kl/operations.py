@@ -56,9 +56,11 @@ class Stores(NamedTuple):
 
 def stores_of(code: CodeType) -> Stores:
     """What code stores to, in one look at its text: CPython makes a copy of it each time."""
-    text, named = code.co_code, code.co_names
+    text = code.co_code
+    named = code.co_names
     operations = text[::2]
-    names, owners = set[str](), set[str]()
+    names = set[str]()
+    owners = set[str]()
     for operation in _NAMED:
         for step, before in _pairs(text, operations, operation):
             names.add(named[step.argument])

@@ -17,7 +17,11 @@ LOOKED_AT = 8000
 """Characters of it that are looked at: redaction comes before cutting, lest half a secret pass as
 none.
 """
-OK, FAILED, INTERNAL_ERROR, USAGE_ERROR, NO_TESTS = 0, 1, 3, 4, 5
+OK = 0
+FAILED = 1
+INTERNAL_ERROR = 3
+USAGE_ERROR = 4
+NO_TESTS = 5
 NAMED = 3
 """How many tests without a result are named."""
 
@@ -181,11 +185,9 @@ def run_result(ending: Ending) -> dict[str, Any]:
     0 and no `--collect-only`. What is neither a pass nor a failure is inconclusive. Complete means
     that pytest reached its own end and every selected test has a verdict.
     """
-    numbers, way, against = (
-        outcome_counts(ending.verdicts),
-        how_it_ended(ending),
-        objections(ending),
-    )
+    numbers = outcome_counts(ending.verdicts)
+    way = how_it_ended(ending)
+    against = objections(ending)
     verdict = "inconclusive" if against else "passed"
     if any(numbers[word] for word in REFUTES):
         verdict = "failed"

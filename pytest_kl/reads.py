@@ -62,7 +62,10 @@ RESET: Final = "/state/reset"
 """… or it set it anew before it used it, so that it depends on no earlier test there."""
 _METADATA_FOLDERS: Final = (".dist-info/", ".egg-info/")
 _ELSEWHERE: Final = (INSTALLED, VARIABLES, SET_VARIABLES, STATES, STORED, TOUCHED, RESET)
-_HELPER, _ACTOR, _TOOL, _METADATA = 1, 2, 3, 4
+_HELPER = 1
+_ACTOR = 2
+_TOOL = 3
+_METADATA = 4
 """Code that reads for its caller (the standard library, generated code), for itself, as a tool
 that looks at the repository without running anything of it, and what reads metadata for its caller.
 """
@@ -268,9 +271,14 @@ class Reads:
         stack: Sequence[Reader],
         fail: Callable[[BaseException], None],
     ) -> None:
-        self._top, self._prefix = top, top + os.sep
-        self._path_of, self._stack, self.fail = path_of, stack, fail
-        self._getcwd, self._stat, self._getframe = os.getcwd, os.stat, sys._getframe
+        self._top = top
+        self._prefix = top + os.sep
+        self._path_of = path_of
+        self._stack = stack
+        self.fail = fail
+        self._getcwd = os.getcwd
+        self._stat = os.stat
+        self._getframe = sys._getframe
         self._loaded = sys.modules
         self._unresolved = {*_TOOL_FUNCTIONS, *_GLOB_FUNCTIONS, *_HELPER_FUNCTIONS}
         """Functions of modules that are not loaded yet."""
@@ -435,7 +443,8 @@ class Reads:
         """Code of the repository asks for a variable that is as it was at the start. Those of
         Python and of libraries differ from terminal to terminal.
         """
-        name, is_ours = asked.get("key"), asked.get("self") is self._environ
+        name = asked.get("key")
+        is_ours = asked.get("self") is self._environ
         if not is_ours or not isinstance(name, str):
             return
         key = self._environ.encodekey(name)
@@ -453,7 +462,8 @@ class Reads:
         else:
             place = SET_VARIABLES
         number = self._numbers.setdefault((place, name), len(self._numbers))
-        stack, session = self._stack, self.session
+        stack = self._stack
+        session = self.session
         if stack:
             reads = stack[-1].reads
         else:
@@ -580,7 +590,9 @@ class Reads:
         tool otherwise.
         """
         filename = ""  # the interpreter opens the script that it runs
-        kinds, tools, globs = self._kinds, self._tools, self._globs
+        kinds = self._kinds
+        tools = self._tools
+        globs = self._globs
         while frame is not None:
             code = frame.f_code
             filename = code.co_filename

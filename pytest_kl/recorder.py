@@ -101,13 +101,13 @@ def open_recording(config: pytest.Config, folder: Path) -> Recording:
     """
     # a copy: tests change os.environ while it is in use
     ws = open_workspace(folder, environ=dict(os.environ), lenient=True)
-    run, started, place = new_run_id(), ws.clock.now(), worktree_state(ws.repo)
+    run = new_run_id()
+    started = ws.clock.now()
+    place = worktree_state(ws.repo)
     # before the file of this run is made: it would be the newest
     previous = unfinished_run(ws.state.spool)
-    environment, selection = (
-        environment_of(config, ws.root),
-        selection_of(config, ws.repo, place.listing),
-    )
+    environment = environment_of(config, ws.root)
+    selection = selection_of(config, ws.repo, place.listing)
     record = opening_record(
         run,
         "pytest",
@@ -203,10 +203,8 @@ def _edits_line(recording: Recording) -> str:
     to report.
     """
     try:
-        green, repo = (
-            json.loads(_green_note(recording.workspace).read_bytes()),
-            recording.workspace.repo,
-        )
+        green = json.loads(_green_note(recording.workspace).read_bytes())
+        repo = recording.workspace.repo
         # what another branch has is no edit
         if (
             repo is None
@@ -436,7 +434,8 @@ class Recorder:
             self._report_trouble(terminalreporter)
         elif self._recording is not None and not self._silent:
             try:
-                recording, result = self._recording, outcome.run_result(self._ending())
+                recording = self._recording
+                result = outcome.run_result(self._ending())
                 self._shown = result["verdict"]
                 impacted = terminalreporter.config.pluginmanager.get_plugin(IMPACTED)
                 if impacted is not None:
@@ -598,7 +597,8 @@ class Recorder:
             else:
                 self._record_distributions(complete_reports)
         except Exception:
-            self._imported, self._import_reasons = {}, [NOT_COMPARED]
+            self._imported = {}
+            self._import_reasons = [NOT_COMPARED]
 
     def _record_distributions(self, reports: Sequence[Mapping[str, Any]]) -> None:
         """What is installed, of this process or of the workers; a failure costs these facts alone:
@@ -655,11 +655,9 @@ class Recorder:
     def _ending(self) -> outcome.Ending:
         assert self._listener is not None and self._journal is not None
         self._listener.settle()
-        tests, collectors, session = (
-            self._listener.verdicts,
-            self._listener.collectors,
-            self._session,
-        )
+        tests = self._listener.verdicts
+        collectors = self._listener.collectors
+        session = self._session
         if self._selected is None:
             wanted = None
         else:

@@ -57,7 +57,8 @@ def watched_code() -> dict[CodeType, str]:
     """The code of these functions. pytest itself sets loggers around each test, so what sets them
     is none.
     """
-    generator, logger = _RANDOM["Random"], _LOGGING["Logger"]
+    generator = _RANDOM["Random"]
+    logger = _LOGGING["Logger"]
     functions = {
         SEEDS: (generator.seed, generator.setstate),
         LOGS: (
@@ -135,7 +136,9 @@ class _Of:
     """An object that tests reach by other ways than a name."""
 
     def __init__(self, value: Any, name: str, file: str = "") -> None:
-        self._value, self.name, self.file = value, name, file
+        self._value = value
+        self.name = name
+        self.file = file
 
     def get(self, name: str, default: Any) -> Any:
         """It is always the same."""
@@ -162,7 +165,9 @@ class Holder:
     )
 
     def __init__(self, place: Place, name: str, contents: Contents) -> None:
-        self.place, self.name, self._contents = place, name, contents
+        self.place = place
+        self.name = name
+        self._contents = contents
         self.writer: Owner | None = None
         self.namers: set[int] = set()
         """Numbers of the code that names it."""
@@ -185,7 +190,8 @@ class Holder:
         """The file that has it, and its name there; no file of what the library has."""
         if type(self.place) is not dict:
             return getattr(self.place, "file", ""), getattr(self.place, "name", self.name)
-        name, file = self.name, self.place.get("__file__")
+        name = self.name
+        file = self.place.get("__file__")
         if not name:  # the class of a test
             value = self.value()
             name = type.__dict__["__name__"].__get__(value)
@@ -203,7 +209,8 @@ class Holder:
     def begin(self, stored: set[str]) -> None:
         """The same, before any test has changed it."""
         self.note(stored)
-        self._first, self._first_node = self._identity, self._node
+        self._first = self._identity
+        self._first_node = self._node
 
     def watch(self, stored: set[str]) -> None:
         """Of a class most attributes are what they were: to compare all of them takes long."""
@@ -271,7 +278,9 @@ class Holder:
         """The attributes of an object or class that are there, or hold, something else than was
         noted. Its own name where that is not known.
         """
-        value, node, number = self.value(), self._node, len(self._names)
+        value = self.value()
+        node = self._node
+        number = len(self._names)
         if identity(value) == self._identity:
             attributes = attributes_of(value)
         else:
@@ -315,7 +324,8 @@ class WorkingFolder:
             owner.rests.add(self._writer)
         path = self._current()
         if path != self._path:
-            self._path, self._writer = path, None if path == self._first else owner
+            self._path = path
+            self._writer = None if path == self._first else owner
             if self._writer is not None:
                 owner.left.add(self)
         return is_other

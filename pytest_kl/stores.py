@@ -34,7 +34,10 @@ _MOST_PLACES: Final = 6
 _MOST_PASSES: Final = 6
 _MOST_OPERATIONS: Final = 6000
 """What is larger counts as storing, if it can at all."""
-_ITEM, RESULT, ANY, _GLOBALS = "[]", "()", "*", "globals()"
+_ITEM = "[]"
+RESULT = "()"
+ANY = "*"
+_GLOBALS = "globals()"
 ENTRY_POINTS: Final = {"__get__": 1, "__getattr__": 0, "__missing__": 0}
 """Methods that the interpreter calls where it finds no value (data model) → the argument in which
 it looks. It branches on reading, so the function need not.
@@ -117,7 +120,10 @@ class _Operation(NamedTuple):
 
 def _operations(code: CodeType) -> list[_Operation]:
     """All but the paddings."""
-    text, extended, jumps, padding = code.co_code, 0, _JUMPS, _CACHE
+    text = code.co_code
+    extended = 0
+    jumps = _JUMPS
+    padding = _CACHE
     operations: list[_Operation] = []
     last = -1
     """The place of a jump that waits for the end of its padding."""
@@ -141,7 +147,8 @@ def _operations(code: CodeType) -> list[_Operation]:
     return operations
 
 
-_CACHE, _EXTENDED = opname.index("CACHE"), opname.index("EXTENDED_ARG")
+_CACHE = opname.index("CACHE")
+_EXTENDED = opname.index("EXTENDED_ARG")
 _NUMBERS: Final = {name: number for number, name in enumerate(opname)}
 _JUMPS: Final = {
     number: -2 if "BACKWARD" in name else 2
@@ -299,7 +306,10 @@ class _Flow:
     """The data flow of one function."""
 
     def __init__(self, code: CodeType, analysis: Analysis, space: Mapping[str, Any], depth: int):
-        self._code, self._analysis, self._space, self._depth = code, analysis, space, depth
+        self._code = code
+        self._analysis = analysis
+        self._space = space
+        self._depth = depth
         cells = [name for name in code.co_cellvars if name not in code.co_varnames]
         self._names = (*code.co_varnames, *cells, *code.co_freevars)
         number = code.co_argcount + code.co_kwonlyargcount
@@ -339,7 +349,8 @@ class _Flow:
             self._definite, self._open_until = set(), 0
             self._pass(operations, marks)
             if not self._changed:
-                written, handed = frozenset(self._written), frozenset(self._handed)
+                written = frozenset(self._written)
+                handed = frozenset(self._handed)
                 return Stores(written, frozenset(self._read), handed)
         return _EVERYTHING
 
@@ -368,7 +379,9 @@ class _Flow:
         return {((f"a:{self._arguments[position]}",), True)}
 
     def _pass(self, operations: list[_Operation], marks: dict[int, _Mark]) -> None:
-        reachable, steps, last = True, _STEPS, len(operations) - 1
+        reachable = True
+        steps = _STEPS
+        last = len(operations) - 1
         for index, (offset, number, argument, target) in enumerate(operations):
             self._offset = offset
             if offset in marks:
@@ -447,7 +460,8 @@ class _Flow:
         self._stack.append(_NOTHING)
 
     def _subscript(self, name: str, argument: int) -> None:
-        key, owner = self._stack.pop(), self._stack.pop()
+        key = self._stack.pop()
+        owner = self._stack.pop()
         self._push_below(owner, _ITEM, key.all_reads())
 
     def _next_item(self, name: str, argument: int) -> None:
@@ -476,7 +490,8 @@ class _Flow:
             del self._stack[effect:]
 
     def _other(self, name: str, argument: int) -> None:
-        effect, stack = _effect(name, argument, False), self._stack
+        effect = _effect(name, argument, False)
+        stack = self._stack
         if effect < 0:
             values = stack[effect - 1 :]
             del stack[effect - 1 :]
@@ -566,7 +581,8 @@ class _Flow:
             stack.append(owner)
 
     def _load(self, name: str, argument: int) -> None:
-        stack, names = self._stack, self._code.co_names
+        stack = self._stack
+        names = self._code.co_names
         if name == "LOAD_SUPER_ATTR":
             owner = stack[-1]
             del stack[-3:]
@@ -580,7 +596,8 @@ class _Flow:
             self._other(name, argument)
 
     def _store(self, name: str, argument: int) -> None:
-        stack, names = self._stack, self._code.co_names
+        stack = self._stack
+        names = self._code.co_names
         if name == "STORE_FAST_LOAD_FAST":
             self._assign(argument >> 4, stack.pop())
             stack.append(self._variable(argument & 15))
@@ -638,7 +655,9 @@ class _Flow:
         else:
             taken = argument + 2
             parts = stack[-taken:]
-            first, second, values = parts[0], parts[1], parts[2:]
+            first = parts[0]
+            second = parts[1]
+            values = parts[2:]
             positions = values
         del stack[-taken:]
         callee = second if first is _NULL else first

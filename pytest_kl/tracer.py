@@ -76,7 +76,8 @@ def _real(path: str, paths: dict[str, str]) -> str:
     to: realpath asks for every folder on the way, this asks for each folder once.
     """
     if path not in paths:
-        folder, name = dirname(path), basename(path)
+        folder = dirname(path)
+        name = basename(path)
         if name in ("", os.curdir, os.pardir):
             return realpath(path)
         path_or_link = join(_real(folder, paths), name)
@@ -356,7 +357,8 @@ class Tracer:
             os.getpid,
             os.stat,
         )
-        self._getframe, self._loaded = sys._getframe, sys.modules
+        self._getframe = sys._getframe
+        self._loaded = sys.modules
         self.trouble = ""
 
     # begin and end
@@ -507,7 +509,8 @@ class Tracer:
         # not clear(): another thread may have added something meanwhile
         del self._hits[: len(hits)]
         if self._stack:
-            context, numbers = self._stack[-1], self._known
+            context = self._stack[-1]
+            numbers = self._known
             started = context.started[context.phase]
             try:
                 started.extend([numbers[_identity(code)] for code in hits])
@@ -724,8 +727,10 @@ class Tracer:
             del self.memoizing[_identity(memoizing.code)]
             return False
         memoizing.names |= decision.names
-        memoizing.computes, memoizing.variables = decision.computed, decision.variables
-        memoizing.arguments, memoizing.decided = decision.arguments, True
+        memoizing.computes = decision.computed
+        memoizing.variables = decision.variables
+        memoizing.arguments = decision.arguments
+        memoizing.decided = True
         self._storing[_identity(memoizing.code)] = memoizing
         return True
 
@@ -742,7 +747,8 @@ class Tracer:
             return False
         while self._stack[-1].frame and not _runs(self._stack[-1], frame):
             self._close()  # an exception left it
-        test, lives = self._stack[0], None
+        test = self._stack[0]
+        lives = None
         if memoizing.arguments and test.name in self._tests:
             lives = self._memoization.lives_of(memoizing.arguments, frame)
             if memoizing.pending:
@@ -1097,7 +1103,8 @@ class Tracer:
         """
         if self._opens_closures:
             return set()
-        storing, file = self._storing, memoizing.code.co_filename
+        storing = self._storing
+        file = memoizing.code.co_filename
         return {
             name
             for name in memoizing.variables
@@ -1393,7 +1400,8 @@ class _Monitoring:
 
     def __init__(self, tracer: Tracer) -> None:
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
-        self._api, self._events = monitoring, monitoring.events
+        self._api = monitoring
+        self._events = monitoring.events
         self._tracer = tracer
         self._watched: list[CodeType] = []
         self._silent: list[CodeType] = []
@@ -1432,14 +1440,18 @@ class _Monitoring:
         )
 
     def _callbacks(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        append, disable, tracer = self._tracer._hits.append, self._api.DISABLE, self._tracer
-        getframe, memoizing = sys._getframe, self._tracer.memoizing
+        append = self._tracer._hits.append
+        disable = self._api.DISABLE
+        tracer = self._tracer
+        getframe = sys._getframe
+        memoizing = self._tracer.memoizing
         looks = self._tracer.states is not None
         if looks:
             named = self._tracer.states.looked_at
         else:
             named = set()
-        silent, asking = self._silent.append, self._tracer.asking
+        silent = self._silent.append
+        asking = self._tracer.asking
 
         def on_start(code: CodeType, offset: int) -> Any:
             key = _identity(code)
@@ -1508,9 +1520,12 @@ class _Monitoring:
         # restart_events() makes every function of the process be instrumented anew when it runs
         # next, pytest's own ones too (a fifth of flask's suite), and those of another tool, such as
         # coverage, report everything again
-        tool, local = self._tool, self._api.set_local_events
-        start, suspending = self._events.PY_START, self._events.PY_START | self._events.PY_RESUME
-        memoizing, calling = self._tracer.memoizing, self._calling
+        tool = self._tool
+        local = self._api.set_local_events
+        start = self._events.PY_START
+        suspending = self._events.PY_START | self._events.PY_RESUME
+        memoizing = self._tracer.memoizing
+        calling = self._calling
         for code in silent:
             local(tool, code, 0)
             if _identity(code) in memoizing or _identity(code) in calling:
@@ -1557,7 +1572,9 @@ class _Monitoring:
 
     def stop(self) -> None:
         """Gives the tool ID back."""
-        api, tool, events = self._api, self._tool, self._events
+        api = self._api
+        tool = self._tool
+        events = self._events
         api.set_events(tool, 0)
         used = (events.PY_START, events.PY_RESUME, events.PY_RETURN, events.PY_UNWIND, events.CALL)
         for event in used:

@@ -38,7 +38,9 @@ class Watch:
         """Number of a watched folder → its path from the top."""
         self._file = -1
         self._has_begun = False
-        self._scandir, self._read, self._close = os.scandir, os.read, os.close
+        self._scandir = os.scandir
+        self._read = os.read
+        self._close = os.close
 
     @property
     def is_on(self) -> bool:

@@ -69,7 +69,9 @@ class Written:
         `read`: the number of a state (`pytest_kl.reads`).
         """
         self._prefix, self._owner, self._acts, self._read = join(top, ""), owner, acts, read
-        self._getcwd, self._getframe, self._lexists = os.getcwd, sys._getframe, os.path.lexists
+        self._getcwd = os.getcwd
+        self._getframe = sys._getframe
+        self._lexists = os.path.lexists
         self._writers: dict[str, Owner] = {}
         """Path → who wrote or removed it last."""
         self._own: dict[str, Owner] = {}
@@ -181,7 +183,8 @@ class Written:
             self._touch(name, owner)
 
     def _on_own(self, args: tuple[Any, ...]) -> None:
-        owner, name = self._owner(), self._absolute(args[0])
+        owner = self._owner()
+        name = self._absolute(args[0])
         if owner is not None and name and len(self._own) < _MOST_FILES:
             self._own[name] = owner
 
@@ -195,7 +198,8 @@ class Written:
         return abspath(name if name[:1] == "/" else join(self._getcwd(), name))
 
     def _remove(self, path: object, folder: object) -> None:
-        name, owner = self._absolute(path), self._owner()
+        name = self._absolute(path)
+        owner = self._owner()
         if not name or owner is None or folder not in (-1, None):
             return
         if not self._acts(self._getframe(3)):
@@ -209,7 +213,8 @@ class Written:
 
     def _put(self, path: object, *, is_new: bool) -> None:
         """A file gets other content. `is_new`: nothing is left of what was there."""
-        name, owner = self._absolute(path), self._owner()
+        name = self._absolute(path)
+        owner = self._owner()
         if not name or owner is None or not self._acts(self._getframe(3)):
             return
         if is_new:
@@ -284,7 +289,8 @@ class Written:
             return f":{name[len(self._prefix) :]}()"
         if name.startswith(_OF_SYSTEM):
             return None
-        folder, last = dirname(name), basename(name)
+        folder = dirname(name)
+        last = basename(name)
         return f":#{_digest(folder)}/{_digest(last) if last.strip('*') else last}()"
 
 

@@ -102,7 +102,8 @@ def _node(text: str, position: int) -> Node:
     node.opening = text[position]
     position = _skip(text, position + 1)
     while text[position] not in "}]":
-        start, key = position, str(len(node.children))
+        start = position
+        key = str(len(node.children))
         if node.opening == "{":
             token = _STRING.match(text, position)
             assert token
@@ -238,11 +239,10 @@ def _emptied(text: str, root: Node, node: Node, start: int, removed: Node) -> st
     """The text without the only member of an object or list, and without the line ends that
     `insert` put around it.
     """
-    before, after = text[node.start + 1 : start], text[removed.end : node.end - 1]
-    outer, unit = (
-        _indent_of(text, node),
-        _unit(text, root) if node is not root else before.lstrip("\r\n"),
-    )
+    before = text[node.start + 1 : start]
+    after = text[removed.end : node.end - 1]
+    outer = _indent_of(text, node)
+    unit = _unit(text, root) if node is not root else before.lstrip("\r\n")
     for end in ("\r\n", "\n"):
         if before == f"{end}{outer}{unit}" and after.startswith(f"{end}{outer}"):
             return (
@@ -370,7 +370,8 @@ def install_agent(
 
 def uninstall_agent(ws: Workspace, repo: Repository, agent: Agent, *, dry: bool) -> list[Change]:
     """Remove our entries, and what was made for them. Raises as `install_agent`."""
-    files, created_for = _Files(repo.top), _read_made(ws)
+    files = _Files(repo.top)
+    created_for = _read_made(ws)
     created: dict[str, list[str]] = created_for.get(agent.name, {})
     others = {path for name, paths in created_for.items() if name != agent.name for path in paths}
     for path in dict.fromkeys((agent.hooks_file, *filter(None, [agent.shared_file]))):
@@ -400,7 +401,9 @@ def uninstall_agent(ws: Workspace, repo: Repository, agent: Agent, *, dry: bool)
 
 def agent_states(repo: Repository) -> list[AgentState]:
     """Return what is there of every agent. Raises UsageProblem for a file that can't be read."""
-    enabled, asking, files = enabled_agents(repo), enabled_agents(repo, ASKING), _Files(repo.top)
+    enabled = enabled_agents(repo)
+    asking = enabled_agents(repo, ASKING)
+    files = _Files(repo.top)
     states = []
     for agent in AGENTS.values():
         shown: dict[str, str] = {}

@@ -121,7 +121,8 @@ class _Repository:
         It may where it reaches the module, by imports or because it has the name of the module in
         it, and has the name as an attribute, a keyword or in a string.
         """
-        content, last = self._contents[path], module.rpartition(".")[2]
+        content = self._contents[path]
+        last = module.rpartition(".")[2]
         if not path.endswith(".py"):
             line_of_use = _line(
                 content, rb"\b%s[.:]%s\b" % (re.escape(last.encode()), re.escape(name.encode()))
@@ -155,7 +156,8 @@ class _Repository:
         """Return those of these imports without which the program may run differently, each with
         the reason.
         """
-        graph, ordered = dict[str, list[str]](), dict[str, list[str]]()
+        graph = dict[str, list[str]]()
+        ordered = dict[str, list[str]]()
         for path, targets in self._direct.items():
             ends = {path, *(to for to in targets if (path, to) not in removed)}
             graph[path] = sorted(
@@ -312,7 +314,8 @@ def replace_files(top: Path, path: str, before: bytes, after: bytes, aside: Path
     # once more: the file may have been saved while others were judged
     if _read(top, path) != before:
         raise Unfixable("the file changed meanwhile")
-    place, failed = top / path, ""
+    place = top / path
+    failed = ""
     for folder in (aside, place.parent):
         new = folder / f".{place.name[:40]}.{os.urandom(8).hex()}"
         try:
@@ -361,7 +364,8 @@ class _Plan:
 
     def _judge(self, violation: Violation) -> None:
         """Raises Unfixable where an import behind a violation has to stay as it is."""
-        path, around = violation.path, self._around
+        path = violation.path
+        around = self._around
         on_line = [row for row in self._survey.rows(path) if row[3] == violation.line]
         meant = (violation.method, violation.imported)
         rows = [
@@ -423,11 +427,13 @@ class _Plan:
 
     def edit(self, write: bool) -> list[FileChange]:
         """Return the changed files, written if `write`. What can't be edited is left."""
-        repo, refused = self._survey.content.repo, {"": ""}
+        repo = self._survey.content.repo
+        refused = {"": ""}
         # nothing is written before every file is edited: an import that can't be edited may need
         # others to stay
         while refused:
-            changes, refused = list[FileChange](), dict[str, str]()
+            changes = list[FileChange]()
+            refused = dict[str, str]()
             for path in sorted({violation.path for violation in self.going}):
                 lines = {violation.line for violation in self.going if violation.path == path}
                 try:
@@ -503,7 +509,8 @@ class FixResult(NamedTuple):
         return [*lines, self._summary(written) + accepted_text]
 
     def _summary(self, written: bool) -> str:
-        fixed, left = len(self.fixed), len(self.left)
+        fixed = len(self.fixed)
+        left = len(self.left)
         if not fixed:
             if not left:
                 return "clean: nothing to fix"

@@ -301,7 +301,8 @@ def _wrong(row: Mapping[str, Any]) -> Iterator[str]:
 
 def _lines(text: str) -> Iterator[int]:
     """The line on which each entry of the list starts."""
-    start, decoder = _LIST.search(text), json.JSONDecoder()
+    start = _LIST.search(text)
+    decoder = json.JSONDecoder()
     place = start.end() if start else len(text)
     line, position = 1, 0
     while True:
@@ -640,13 +641,15 @@ def _checks_less(old: str, new: str) -> bool:
     """Whether files that were checked are not any more, by the `language` of the rules."""
     if old.lower() == new.lower():
         return False
-    before, after = names_of_language(old) or READ_NAMES, names_of_language(new) or READ_NAMES
+    before = names_of_language(old) or READ_NAMES
+    after = names_of_language(new) or READ_NAMES
     return not set(before) <= set(after)
 
 
 def _layers(old: Manifest, new: Manifest, modules: Mapping[str, str]) -> Iterator[tuple[int, str]]:
     """The pairs of layers between whose files imports were forbidden and are not any more."""
-    before, after = layer_lookup(old.layers), layer_lookup(new.layers)
+    before = layer_lookup(old.layers)
+    after = layer_lookup(new.layers)
     sorts = sorted({(_name(before(path)), _name(after(path))) for path in modules})
     olds, news = ({layer.name: layer for layer in one.layers} for one in (old, new))
     reported = set[tuple[str, str]]()
@@ -706,11 +709,13 @@ def _namespaces(
     layer of the files; `reported`: pairs of old layers that are already reported.
     """
     olds, news = ({layer.name: layer for layer in one.layers} for one in (old, new))
-    before, after = namespace_lookup(old.layers), namespace_lookup(new.layers)
+    before = namespace_lookup(old.layers)
+    after = namespace_lookup(new.layers)
     for namespace in sorted(
         {name for layer in (*old.layers, *new.layers) for name in layer.namespaces}
     ):
-        old_owner, now = before(namespace), after(namespace)
+        old_owner = before(namespace)
+        now = after(namespace)
         sources = sorted(
             {
                 (source, current)

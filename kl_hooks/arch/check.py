@@ -272,7 +272,8 @@ def _record(ws: Workspace, verdict: Verdict, content: Content, run: str) -> list
             for v in verdict.violations[:20]
         ],
     }
-    outcome, place = "clean" if verdict.clean else "failed", content.place()
+    outcome = "clean" if verdict.clean else "failed"
+    place = content.place()
     try:
         if _is_recorded_by_job(ws, outcome, detail, place):
             return []

@@ -130,14 +130,16 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
     UsageProblem if there is no such revision, or if its manifest is behind a symbolic link: git
     stores only where the link leads, and a gate that finds no rules would open.
     """
-    repo, before = require_repository(ws), None
+    repo = require_repository(ws)
+    before = None
     if source == WORKTREE:
         look = scan_worktree(repo)
         entries = files.worktree_files(repo, _CODE_SUFFIXES, look)
         manifest = read_small(repo.top / MANIFEST, within=repo.top)
         baseline = read_small(repo.top / BASELINE, within=repo.top, most=MAX_BASELINE_BYTES)
     else:
-        look, wanted = None, (*_CODE_SUFFIXES, MANIFEST, BASELINE)
+        look = None
+        wanted = (*_CODE_SUFFIXES, MANIFEST, BASELINE)
         if source == STAGED:
             entries = files.staged_files(repo, wanted)
         else:
@@ -153,7 +155,8 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
             repo, [*(entry.blob for entry in rules), *older]
         )
         texts = {entry.path: text for entry, text in zip(rules, now, strict=True)}
-        manifest, baseline = texts.get(MANIFEST), texts.get(BASELINE)
+        manifest = texts.get(MANIFEST)
+        baseline = texts.get(BASELINE)
         if source == STAGED:
             name = parent
         else:
@@ -234,10 +237,8 @@ def changed_range(ws: Workspace, text: str) -> ChangedRange:
     repo = require_repository(ws)
     match = _RANGE.fullmatch(text)
     if match is None:
-        source, before = (
-            WORKTREE,
-            merge_base(repo, resolve_commit(repo, text), resolve_commit(repo, "HEAD")),
-        )
+        source = WORKTREE
+        before = merge_base(repo, resolve_commit(repo, text), resolve_commit(repo, "HEAD"))
         now = files.worktree_files(repo, _JUDGED_SUFFIXES)
     else:
         first, source = (resolve_commit(repo, rev or "HEAD") for rev in (match[1], match[3]))
@@ -308,7 +309,8 @@ def ended_decisions(ws: Workspace, content: Content, manifest: Manifest) -> list
     from kl_hooks.records.citations import ended_words
     from kl_hooks.records.document import read_document
 
-    kind, ended = ws.kinds["decision"], dict[str, str]()
+    kind = ws.kinds["decision"]
+    ended = dict[str, str]()
     try:
         for path, text in _records(content, {decision for _, decision, _ in rules}):
             record = read_document(kind, path, text.encode()).record

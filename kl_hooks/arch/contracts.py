@@ -454,9 +454,9 @@ def _child(tree: Path, request: dict[str, Any]) -> Any:
     # subprocess: minus the number of the signal that ended the child; it had no time for a message
     # of its own
     if done.returncode < 0:
-        last, hint = (
-            "no message",
-            "A generated file that is nested very deeply can do that; take it out of the packages.",
+        last = "no message"
+        hint = (
+            "A generated file that is nested very deeply can do that; take it out of the packages."
         )
     else:
         hint = "Run lint-imports to see whether it reports more."

@@ -73,7 +73,8 @@ def _has_the_same_imports(edit: Edit) -> bool:
     No word `import`, no line that could be a name among others in brackets, and nothing that could
     turn text into code.
     """
-    old, new = edit.before.split("\n"), edit.after.split("\n")
+    old = edit.before.split("\n")
+    new = edit.after.split("\n")
     start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
     old, new = old[start:][::-1], new[start:][::-1]
     end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))

@@ -39,7 +39,8 @@ def last_day(until: str, ws: Workspace) -> str:
 
     UsageProblem for anything else, and for a day that is over.
     """
-    place, today = "kl arch allow --until", utc_day(ws)
+    place = "kl arch allow --until"
+    today = utc_day(ws)
     if days := _DAYS.fullmatch(until):
         return utc_day(ws, int(days[1]))
     try:
@@ -250,22 +251,33 @@ def _positions(text: str) -> _Positions:
     """Read the places out of the events of the parser; the text is that of a valid manifest."""
     import yaml
 
-    depth, key, column, brace, end = 0, "", 0, -1, 0
-    kind, start, last, items = "", 0, 0, 0
+    depth = 0
+    key = ""
+    column = 0
+    brace = -1
+    end = 0
+    kind = ""
+    start = 0
+    last = 0
+    items = 0
     inside = awaited = False
     event: Any
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        name, first, after = type(event).__name__, event.start_mark, event.end_mark
+        name = type(event).__name__
+        first = event.start_mark
+        after = event.end_mark
         if depth == 0 and name == "MappingStartEvent":
             column = first.column
         if depth == 1 and name == "MappingEndEvent" and after.index > first.index:
             brace = first.index
         if depth == 1 and name == "ScalarEvent" and not awaited:
-            key, awaited = snake_case(event.value), True
+            key = snake_case(event.value)
+            awaited = True
         elif depth == 1 and name != "MappingEndEvent":
             awaited = False
             if key == _KEY and name == "SequenceStartEvent":
-                inside, start = True, first.index
+                inside = True
+                start = first.index
                 if event.flow_style:
                     kind = "flow"
                 else:
@@ -325,7 +337,8 @@ def add_exception(
     excused = _excused_imports(manifest, survey, source, target, last)
     known_ids = _records(top)
     if decision:
-        name, record = decision_id(decision, known_ids), ""
+        name = decision_id(decision, known_ids)
+        record = ""
     else:
         # one more than the highest number ever used (requirement A22), not the first free one
         name = next_decision_id(known_ids | _named(manifest) | _ever(ws))

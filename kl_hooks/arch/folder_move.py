@@ -230,7 +230,8 @@ def _module_names(survey: Survey, paths: _Paths) -> _RenamedModules:
     for _ in range(2):
         inverse = {new: old for old, new in pairs.items()}
         spellings = {spelling for name in asked for spelling in _spellings(name, pairs, inverse)}
-        old_names, new_names = module_names(before, spellings), module_names(after, spellings)
+        old_names = module_names(before, spellings)
+        new_names = module_names(after, spellings)
         pairs = {
             plain_name(old_names[path]): plain_name(new_names[paths.now(path)])
             for path in old_names
@@ -270,7 +271,9 @@ class _ManifestText:
     def __init__(
         self, data: bytes, manifest: Manifest, paths: _Paths, names: Mapping[str, str]
     ) -> None:
-        self._data, self._paths, self._names = data, paths, names
+        self._data = data
+        self._paths = paths
+        self._names = names
         self._layers = {layer.name for layer in manifest.layers}
         self.paths = self.names = 0
         """How many paths, and names of modules, were replaced."""
@@ -420,7 +423,8 @@ def _unwritten_imports(survey: Survey, paths: _Paths) -> list[tuple[str, int, st
 
 def _unlayered(before: Manifest, after: Manifest, survey: Survey, paths: _Paths) -> tuple[str, ...]:
     """The new paths of moved files that lose their layer."""
-    old_layer, new_layer = layer_lookup(before.layers), layer_lookup(after.layers)
+    old_layer = layer_lookup(before.layers)
+    new_layer = layer_lookup(after.layers)
     moves = {path: paths.now(path) for path in survey.modules if paths.now(path) != path}
     # the files were moved already
     moves = moves or {paths.before(path): path for path in survey.modules}

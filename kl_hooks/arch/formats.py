@@ -162,7 +162,8 @@ def _breach(breach: Breach, verdict: Verdict) -> Diagnostic:
     path, _, line = breach.rule.rpartition(":")
     if breach.chain and breach.chain[0].path:
         first = breach.chain[0]
-        path, line = first.path, str(first.lines[0] if first.lines else 0)
+        path = first.path
+        line = str(first.lines[0] if first.lines else 0)
     message = f"{rule.title}: {breach.message or chain} ({breach.rule})"
     return Diagnostic(rule, path, int(line), message, breach.fingerprint)
 

@@ -70,14 +70,16 @@ def _check(
         return None  # the command applies the policy
     from kl_hooks.git.repository import fork_point
 
-    repo, started = require_repository(ws), time.perf_counter()
+    repo = require_repository(ws)
+    started = time.perf_counter()
     sources = {STAGED: ""}
     if pushed:
         sources = {
             rev: since or fork_point(repo, rev)
             for rev, since in pushed_commits(environ, ()).items()
         }
-    checked, remarks = [], [f"warning: {problem}" for problem in ws.missing_plugins]
+    checked = []
+    remarks = [f"warning: {problem}" for problem in ws.missing_plugins]
     for source, since in sources.items():
         verdict, notes = run_check(ws, source, CheckOptions(since))
         if verdict and not (quiet and verdict.clean):

@@ -141,7 +141,8 @@ class ImportIndex:
 
     def of(self, path: str) -> Iterator[Link]:
         """The imports of a file, in its order."""
-        source, flat = f"namespace:{self.modules[path]}", self.links[path]
+        source = f"namespace:{self.modules[path]}"
+        flat = self.links[path]
         for target, line, method, confidence in zip(
             flat[0::4], flat[1::4], flat[2::4], flat[3::4], strict=True
         ):
@@ -307,7 +308,8 @@ def build_index(entries: Sequence[FileEntry], facts: _FactsByPath) -> ImportInde
         for path, file_facts in facts.items()
         if (stated := _settings_of(path, file_facts)) or path not in modules
     }
-    import_links, files = ImportLinks(modules, settings), paths_by_module(modules)
+    import_links = ImportLinks(modules, settings)
+    files = paths_by_module(modules)
     links_by_path = {
         path: _links(path, file_facts, import_links, files)
         for path, file_facts in facts.items()
@@ -492,7 +494,9 @@ class _Follower:
         is_wanted: Callable[[Layer, Layer], bool],
         manifest: Manifest,
     ) -> None:
-        self._survey, self._layers, self._is_wanted = survey, layers, is_wanted
+        self._survey = survey
+        self._layers = layers
+        self._is_wanted = is_wanted
         self._layer_of_name = namespace_lookup(manifest.layers)
         self._ignores_types = manifest.type_checking_imports == "ignore"
         self._files = {dotted: path for path, dotted in survey.modules.items()}
@@ -560,7 +564,9 @@ class _Follower:
     def _reach(self, start: str) -> frozenset[str]:
         """The layers that a file in no layer reaches at all, whatever is taken from it."""
         if start not in self._reached:
-            visited, todo, reached_layers = {start}, [start], set()
+            visited = {start}
+            todo = [start]
+            reached_layers = set()
             while todo:
                 for link in self._survey.index.of(todo.pop()):
                     between = self._between(link)
@@ -608,7 +614,8 @@ class _Follower:
         if start in self._found:
             return self._found[start]
         nearest_by_layer: dict[str, tuple[int, str, tuple[str, ...]]] = {}
-        visited, todo = {start}, [(start, tuple[str, ...]())]
+        visited = {start}
+        todo = [(start, tuple[str, ...]())]
         while todo:
             following = []
             for (file, name), places in todo:
@@ -705,7 +712,8 @@ def bound_names(row: Sequence[Any]) -> set[str]:
     """The names that an import may bind: the one given with `as`, and its own where it is written
     without.
     """
-    imported, statement = re.escape(str(row[1] or row[0])), str(row[5]).partition("import")[2]
+    imported = re.escape(str(row[1] or row[0]))
+    statement = str(row[5]).partition("import")[2]
     renamed = set(re.findall(rf"\b{imported}\s+as\s+(\w+)", statement))
     plain = not renamed or re.search(rf"\b{imported}\b(?!\s+as\b)", statement)
     return renamed | ({str(row[1] or row[0].partition(".")[0])} if plain else set())
@@ -830,7 +838,8 @@ class Survey:
         if key not in self._memory:
             from kl_hooks.code.languages import own_scanners, scanner_of
 
-            scanner, content = scanner_of(path, own_scanners()), self.read([path]).get(path)
+            scanner = scanner_of(path, own_scanners())
+            content = self.read([path]).get(path)
             self._memory[key] = {"names": {}, "defs": {}, "stars": []}
             if scanner is not None and content is not None:
                 self._memory[key] = scanner.scan(content, path, path)["outline"]
@@ -885,7 +894,8 @@ class Survey:
         """The imports of packages from outside that belong to a layer by a namespace."""
         if not any(layer.namespaces for layer in manifest.layers):
             return []
-        named, files = namespace_lookup(manifest.layers), paths_by_module(self.modules)
+        named = namespace_lookup(manifest.layers)
+        files = paths_by_module(self.modules)
         outside = []
         for path in sorted(path for path, layer in layers.items() if layer is not None):
             for link in self.links_of(path, self.rows(path)):
@@ -903,18 +913,17 @@ class Survey:
         """The links into a layer that is not among those `passed_over` for the layer they come
         from.
         """
-        where, leading, passed_over_of = (
-            _Where(self.modules, layers, manifest),
-            list[Link](),
-            dict[str, frozenset[str | None]](),
-        )
+        where = _Where(self.modules, layers, manifest)
+        leading = list[Link]()
+        passed_over_of = dict[str, frozenset[str | None]]()
         for path, flat in self.index.links.items():
             source = layers[path]
             if source is None:
                 continue
             if source.name not in passed_over_of:
                 passed_over_of[source.name] = frozenset(passed_over(source))
-            fine, targets = passed_over_of[source.name], flat[0::4]
+            fine = passed_over_of[source.name]
+            targets = flat[0::4]
             if not fine.issuperset(map(where.__getitem__, targets)):
                 links = zip(self.index.of(path), targets, strict=True)
                 leading += [link for link, target in links if where[target] not in fine]
@@ -962,7 +971,8 @@ class Survey:
         if len(rows) < 2:
             return rows
         if is_through(link.method):
-            files, first = paths_by_module(self.modules), first_file_between(link.method)
+            files = paths_by_module(self.modules)
+            first = first_file_between(link.method)
 
             return [row for row in rows if file_of(self.target(link.path, row), files) == first]
         key = ("targets", link.path, link.line)
@@ -1052,7 +1062,9 @@ class _FactReader:
         self, ws: Workspace, content: Content, scanners: Sequence[Scanner], key: str
     ) -> None:
         """`key`: that of the index."""
-        self._content, self._scanners, self.key = content, scanners, key
+        self._content = content
+        self._scanners = scanners
+        self.key = key
         # a look at a repository without .kl/ leaves nothing, nor does one whose texts can't be
         # redacted
         is_stored = ws.initialized and not ws.missing_plugins
@@ -1134,7 +1146,8 @@ def _reading_problems(
 
     `errors`: path → `line:column: reason` of the facts.
     """
-    unread, partly_read = list[Problem](), list[Problem]()
+    unread = list[Problem]()
+    partly_read = list[Problem]()
     for path, error in errors.items():
         line, column, reason = error.split(":", 2)
         message = f"can't be parsed: {reason.strip()}."

@@ -459,10 +459,8 @@ def _contract(
     raw: Mapping[str, Any], number: int, taken: set[str], left: list[str]
 ) -> Contract | None:
     """One contract, None for a custom type; what can't be translated goes to `left`."""
-    name, sort = (
-        str(raw.get("name") or raw.get("id") or f"contract {number}"),
-        str(raw.get("type", "")),
-    )
+    name = str(raw.get("name") or raw.get("id") or f"contract {number}")
+    sort = str(raw.get("type", ""))
     if sort not in CONTRACT_TYPES:
         left.append(f'contract "{name}": "{sort}" is not a built-in type of import-linter')
         return None

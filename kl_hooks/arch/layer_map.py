@@ -138,7 +138,8 @@ def _decided_imports(layer_map: LayerMap) -> _Decided:
     """The imports that the layers do not allow."""
     if layer_map.checked is None:
         return {}
-    manifest, today = layer_map.checked.manifest, layer_map.checked.today
+    manifest = layer_map.checked.manifest
+    today = layer_map.checked.today
     forbidden = {_place_of(violation) for violation in layer_map.violations}
     accepted = {_place_of(violation) for violation in layer_map.accepted}
     decided: _Decided = {}

@@ -50,7 +50,8 @@ def layer_lookup(layers: Iterable[Layer]) -> Callable[[str], Layer | None]:
     by_path[""] = by_path.pop(".", None)
 
     def of(file: str) -> Layer | None:
-        passed, place = [], file
+        passed = []
+        place = file
         while place not in by_path:
             passed.append(place)
             place = place.rpartition("/")[0]

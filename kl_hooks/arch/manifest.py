@@ -79,7 +79,8 @@ def manifest_from_dict(path_name: str, value: Any) -> Manifest:
         or type(value["exhaustive"]) is not bool
     ):
         raise ValueError("not a compiled manifest")
-    mode, exhaustive = value["type_checking_imports"], value["exhaustive"]
+    mode = value["type_checking_imports"]
+    exhaustive = value["exhaustive"]
     contracts = tuple(_contract(one) for one in value["contracts"])
     indirect = value["indirect"]
     if indirect not in ("ignore", "forbid"):

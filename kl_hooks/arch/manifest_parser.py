@@ -118,7 +118,8 @@ def _check_paths(reader: NodeReader, item: Node, pairs: dict[str, _Entry], title
             place = item
         reader.report(place, f'layer "{title}" has no "paths".', "Give the folders it owns.")
         return
-    where, node = f'"paths" of layer "{title}"', pairs["paths"][1]
+    where = f'"paths" of layer "{title}"'
+    node = pairs["paths"][1]
     if isinstance(node, ListNode) and not node.items:
         reader.report(node, f"{where} names no folder.", "Give the folders it owns.")
     for text in reader.texts(node, where):
@@ -391,7 +392,9 @@ def _name(
 
 
 def _option(reader: NodeReader, pair: _Entry, key: str, sort: str, where: str) -> Option | None:
-    line, node, what = pair[0].line, pair[1], f'"{key}"{where}'
+    line = pair[0].line
+    node = pair[1]
+    what = f'"{key}"{where}'
     if sort.startswith("list"):
         values = _words(reader, node, what)
         if sort.endswith("!") and isinstance(node, ListNode) and not node.items:

@@ -63,7 +63,8 @@ class EarlierContents:
             earlier = self.at(revision, since)
             if earlier and any(covers(path, file) for file in earlier.files):
                 return earlier
-        content, start = self.content, self.content.source
+        content = self.content
+        start = self.content.source
         try:
             if start in (STAGED, WORKTREE):
                 head = "HEAD"
@@ -158,7 +159,8 @@ def folder_now(path: str, earlier: EarlierContent, now: Iterable[str]) -> str:
     added = [file for file in now if file not in earlier.files]
     votes: Counter[str] = Counter()
     for file in files:
-        name, target = file.removeprefix(start), earlier.moved.get(file, "")
+        name = file.removeprefix(start)
+        target = earlier.moved.get(file, "")
         places = {new.removesuffix(name) for new in added if new.endswith("/" + name)}
         if "/" in target and not target.endswith("/" + name):
             places.add(target.rpartition("/")[0] + "/")
@@ -185,7 +187,8 @@ def check_unmatched(
     accepts; asked only for a layer without files.
     """
     earlier = EarlierContents(content, revisions)
-    errors, warnings = list[Problem](), list[Problem]()
+    errors = list[Problem]()
+    warnings = list[Problem]()
     empty = dict.fromkeys(layer.name for layer, _ in unmatched)
     for layer in manifest.layers:
         if layer.name not in empty:
@@ -276,7 +279,9 @@ class MovedModules:
         content: Content,
         modules: Mapping[str, str],
     ) -> None:
-        self._before, self._old, self._manifest = before, old, manifest
+        self._before = before
+        self._old = old
+        self._manifest = manifest
         self._content, self._modules = content, modules
 
     @cached_property

@@ -374,7 +374,8 @@ def _allowed(arrow: Arrow) -> str:
 
 
 def _closing(overview: Overview) -> str:
-    new, accepted = len(overview.verdict.violations), len(overview.verdict.accepted)
+    new = len(overview.verdict.violations)
+    accepted = len(overview.verdict.accepted)
     files = sum(files for _, _, files in overview.layers)
     if accepted:
         baseline = f", {accepted} in the baseline"

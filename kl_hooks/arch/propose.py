@@ -252,7 +252,8 @@ def _named(parts: Sequence[list[_Group]]) -> list[tuple[str, tuple[str, ...]]]:
         name = part[0].name
         if len(part) > 1:
             # from the bottom up: shop-1, shop-2 …; plain shop where there is one
-            package, number = part[0].package or "modules", 1
+            package = part[0].package or "modules"
+            number = 1
             if counts[part[0].package] == 1 and package not in taken:
                 name = package
             else:
@@ -311,7 +312,8 @@ def _part_uses(parts: Sequence[_Part], crossing: Iterable[Edge]) -> dict[int, li
     place = _part_of(parts)
     uses: dict[int, set[int]] = defaultdict(set)
     for edge in crossing:
-        source, target = place[edge.source.name], place[edge.target.name]
+        source = place[edge.source.name]
+        target = place[edge.target.name]
         if source != target:
             uses[source].add(target)
     return {source: sorted(targets) for source, targets in uses.items()}
@@ -343,11 +345,13 @@ def _finish(
     uses = _part_uses(parts, crossing)
     names: list[str] = []
     for part in parts:
-        name, number = part.name, 2
+        name = part.name
+        number = 2
         while name in names:
             name, number = f"{part.name}-{number}", number + 1
         names.append(name)
-    layers, doubts = [], {}
+    layers = []
+    doubts = {}
     for place, part in enumerate(parts):
         paths = tuple(sorted(path for group in part.groups for path in group.paths))
         layers.append(
@@ -558,7 +562,8 @@ def _test_trees(modules: Mapping[str, str]) -> tuple[str, ...]:
     """
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for path in modules:
-        folders, name = path.split("/")[:-1], path.rpartition("/")[2]
+        folders = path.split("/")[:-1]
+        name = path.rpartition("/")[2]
         # the folders above it need not hold tests
         first = next((depth for depth, folder in enumerate(folders) if folder in _TEST_FOLDERS), 0)
         for depth in range(first, len(folders)):

@@ -234,7 +234,8 @@ def _caret_span(statement: str, imported: str) -> tuple[int, int]:
 
     The whole statement where no part of it does, such as a chain of imports.
     """
-    match, last = _FROM.match(statement), imported.rpartition(".")[2]
+    match = _FROM.match(statement)
+    last = imported.rpartition(".")[2]
     if match:
         base = match[1].lstrip(".")
         if base and (imported == base or imported.endswith(f".{base}")):

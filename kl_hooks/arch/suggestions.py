@@ -63,7 +63,8 @@ def signatures(content: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _end(content: bytes, start: int) -> int:
-    depth, string_end = 0, -1
+    depth = 0
+    string_end = -1
     for token in _TOKEN.finditer(content, start, start + _LONGEST):
         if token["quote"]:
             # neighboring strings are one string: `"Bas" "ket"` spells a name that neither piece has
@@ -218,7 +219,8 @@ def places(content: bytes, words: Iterable[str]) -> Iterator[int]:
     to nothing.
     """
     for word in sorted(words):
-        sought, whole = word.encode(), any_of([word])
+        sought = word.encode()
+        whole = any_of([word])
         place = content.find(sought)
         while place >= 0:
             if whole.match(content, place):
@@ -295,7 +297,9 @@ class _CycleFinder:
         """`index`: all imports, or None: then those that `links` gives. `modules`: path → dotted
         name.
         """
-        self._index, self._links, self._modules = index, links, modules
+        self._index = index
+        self._links = links
+        self._modules = modules
         self._walks: dict[tuple[str, str], set[str]] = {}
 
     def closes(self, path: str, importer: str) -> bool:
@@ -315,7 +319,8 @@ class _CycleFinder:
         """All files that are imported with this one. `running`: packages that are imported before
         it anyway.
         """
-        reached, todo = {start}, [start]
+        reached = {start}
+        todo = [start]
         while todo:
             path = todo.pop()
             new = {
@@ -461,12 +466,10 @@ class Suggestions:
 
         Both are read only where a suggestion is searched for.
         """
-        self._manifest, self._index, self._modules, self._crossing = (
-            manifest,
-            index,
-            modules,
-            crossing,
-        )
+        self._manifest = manifest
+        self._index = index
+        self._modules = modules
+        self._crossing = crossing
         self._asked = self._looks = 0
         self._legal: dict[str, list[Edge]] = {}
         self._cycles = _CycleFinder(index, crossing, modules)

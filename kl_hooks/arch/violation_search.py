@@ -83,7 +83,8 @@ def _is_there(graph: Graph, ends: Sequence[Link]) -> bool:
     `ends`: the links of the violation.
     """
     modules = {link.relation: split_id(link.target)[1] for link in ends}
-    imported, todo = modules.get("imported", ""), [modules.get("importer", "")]
+    imported = modules.get("imported", "")
+    todo = [modules.get("importer", "")]
     between = [split_id(link.target)[1] for link in ends if _is_step(link)]
     marks = ", ".join("?" * len(between))
     rows = graph.db.rows(f"SELECT module FROM files WHERE path IN ({marks})", tuple(between))

@@ -110,7 +110,8 @@ def mv(move: operations.Move, _request: operations.MoveRequest) -> None:
 @operation_command(operations.ALLOW)
 def allow(allowed: operations.Allowed, _request: operations.AllowRequest) -> None:
     """Print the exception, and the record that was written."""
-    added, exception = allowed.added, allowed.added.exception
+    added = allowed.added
+    exception = allowed.added.exception
     echo(
         f"{MANIFEST}:{exception.line}: {exception.source} may import {exception.target} until"
         f" {exception.until} ({exception.decision})"
@@ -209,7 +210,8 @@ def import_(rules: operations.ImportedRules, _request: operations.ImportRequest)
     if not rules.is_written:
         echo(rules.text.rstrip("\n"))
         return
-    layers, contracts = len(rules.layers), len(rules.contracts)
+    layers = len(rules.layers)
+    contracts = len(rules.contracts)
     count = f"{counted(layers, 'layer')}, {counted(contracts, 'contract')}"
     echo(f"wrote {MANIFEST} from {rules.origin}: {count}. Next: kl arch check")
 

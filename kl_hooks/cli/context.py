@@ -181,7 +181,8 @@ def task(
 
 
 def _performed(operation: Operation, request: Any) -> operations.Package:
-    ws, access = workspace(), command_access()
+    ws = workspace()
+    access = command_access()
     if not access.shows_all:
         # the audit has what was decided on each item of the package already
         access = Access(ws, find_policy(ws))

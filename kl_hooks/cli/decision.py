@@ -51,7 +51,8 @@ def discover(discovery: decisions.Discovery, _request: decisions.DiscoverRequest
 @operation_command(own_operations.supersede(DECISION))
 def supersede(succession: own_operations.Succession, request: Any) -> None:
     """Print the chain, or the change that waits for a person."""
-    old, new = succession.old.record, succession.new.record
+    old = succession.old.record
+    new = succession.new.record
     if old.proposal:
         print_written(succession.old, request)
         return
@@ -67,7 +68,8 @@ def supersede(succession: own_operations.Succession, request: Any) -> None:
 @operation_command(decisions.RENUMBER)
 def renumber(renumbered: decisions.Renumbered, _request: decisions.RenumberRequest) -> None:
     """Print the new ID, and the places that changed."""
-    former, new = renumbered.former_id, renumbered.decision
+    former = renumbered.former_id
+    new = renumbered.decision
     echo(f"{former} is now {new.id}\n    {new.path}")
     echo_lines(f"    changed: {place}" for place in renumbered.changed)
     echo_lines(f"    changed: {record}" for record in renumbered.records)
@@ -123,7 +125,8 @@ def export(
     force: bool,
 ) -> None:
     """Write the decisions as files, or as one text."""
-    records, others = exported.decisions, exported.others
+    records = exported.decisions
+    others = exported.others
     if output is None:
         write(export_text(records, request.form, others))
         return

@@ -246,7 +246,8 @@ def evidence() -> None:
 @operation_command(operations.LIST, group=evidence)
 def list_(receipts: operations.ReceiptList, request: operations.ListRequest) -> None:
     """Print the newest receipts."""
-    entries, total = receipts.entries, receipts.total
+    entries = receipts.entries
+    total = receipts.total
     echo_lines(map(receipt_line, entries))
     if total > len(entries):
         warn(f"these are the first {len(entries)} of {total}; more with --top.")
@@ -292,7 +293,8 @@ def import_(imported: operations.ImportedEvidence, _request: operations.ImportRe
         state = "known already"
     else:
         state = "imported"
-    tests, symbols = counted(coverage.tests, "test"), counted(coverage.symbols, "symbol")
+    tests = counted(coverage.tests, "test")
+    symbols = counted(coverage.symbols, "symbol")
     echo(f"run {short(coverage.run, 8)} {state}: {tests} executed {symbols}.")
 
 

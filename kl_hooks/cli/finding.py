@@ -92,5 +92,6 @@ def finding_import(stored: findings.StoredFindings, _request: findings.Transcrip
 
 def _new_lines(stored: findings.StoredFindings) -> Iterator[str]:
     for record in (written.record for written in stored.new):
-        entity, finding = one_line(record.text("entity"), 60), one_line(record.text("finding"), 120)
+        entity = one_line(record.text("entity"), 60)
+        finding = one_line(record.text("finding"), 120)
         yield f"{record.id}  {record.text('kind'):<12} {entity}: {finding}"

@@ -161,10 +161,8 @@ def _print_certainty(
 
 
 def _unresolved(answer: Answer, again: str, calls: bool, of: str) -> list[str]:
-    number, called = (
-        len(answer.unresolved),
-        sum(link.relation == "calls" for link in answer.unresolved),
-    )
+    number = len(answer.unresolved)
+    called = sum(link.relation == "calls" for link in answer.unresolved)
     if not number:
         return []
     what = "call" if calls and called else "use"
@@ -198,10 +196,12 @@ def _watched(request: operations.BuildRequest) -> operations.BuildRequest:
 @operation_command(operations.BUILD, _watched)
 def build(built: operations.Built, request: operations.BuildRequest) -> None:
     """Print how much is in the graph."""
-    scan, counts = built.scan, built.counts
+    scan = built.scan
+    counts = built.counts
     for problem in scan.problems:
         warn(str(problem))
-    symbols, links = sum(counts.nodes.values()), sum(counts.links.values())
+    symbols = sum(counts.nodes.values())
+    links = sum(counts.links.values())
     files = f"{counted(scan.files, 'file')} ({scan.parsed} newly read, {scan.removed} removed)"
     echo(f"{files}, {counted(symbols, 'symbol')}, {counted(links, 'link')}")
     echo(
@@ -581,7 +581,8 @@ _STATE_TITLES: Final = {
 @operation_command(operations.USES)
 def uses(state: operations.State, request: operations.StateRequest) -> None:
     """Print what reads and writes something, by file."""
-    symbol, last = state.symbol, state.name.rpartition(".")[2]
+    symbol = state.symbol
+    last = state.name.rpartition(".")[2]
     echo_line(f"{state.name}  {symbol.id}  {symbol.path}:{symbol.line}{_mark(state.mark)}")
     numbers = []
     for name, title in _STATE_TITLES.items():
@@ -677,7 +678,8 @@ def path(shown: operations.ShownPath, request: operations.PathRequest) -> None:
 @operation_command(operations.NEIGHBORS)
 def neighbors(listed: operations.NeighborList, request: operations.NeighborsRequest) -> None:
     """Print what is linked with a node, the nearest first."""
-    start, total = listed.start, listed.neighbors.total
+    start = listed.start
+    total = listed.neighbors.total
     echo_line(f"{start}  ({counted(total, 'neighbor')})")
     for level, node, link in listed.neighbors.shown:
         if link.target == node:

@@ -35,7 +35,8 @@ class LazyGroup(click.Group):
         which run as before and are in no help.
         """
         super().__init__(*args, **more)
-        self._module, self._places = module, places or {}
+        self._module = module
+        self._places = places or {}
         self._lines = dict(lines or {})
         self._former = frozenset(former)
 

@@ -355,7 +355,8 @@ def _is_old_plus_one(old: MapNode, text: bytes) -> bool:
     root, problems = load_yaml(PRE_COMMIT_FILE, text)
     if problems or not isinstance(root, MapNode):
         return False
-    before, after = _plain_value(old), _plain_value(root)
+    before = _plain_value(old)
+    after = _plain_value(root)
     if not isinstance(before, dict) or not isinstance(after, dict):
         return False
     unchanged = {key: value for key, value in after.items() if key in before and key != "repos"}

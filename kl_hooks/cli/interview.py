@@ -273,7 +273,8 @@ def _answers_from_file(collected: _Answers, path: str) -> None:
     if data is None:
         raise UsageProblem("there is no such file.", place=path)
     root, problems = load_yaml(path, data)
-    reader, known = NodeReader(path, problems), {one.key: one for one in collected.all()}
+    reader = NodeReader(path, problems)
+    known = {one.key: one for one in collected.all()}
     if root is None and not problems:
         raise UsageProblem(
             "holds no answers.",

@@ -177,7 +177,8 @@ def _delete(kind: Kind) -> click.Command:
 
 def print_written(change: Written, request: Any) -> None:
     """Print a record that was made or changed: where it is, and what is to be known of it."""
-    ws, record = workspace(), change.record
+    ws = workspace()
+    record = change.record
     echo(record_line(record))
     warn_of_proposals(record)
     fields = ws.kinds[record.kind].all_fields

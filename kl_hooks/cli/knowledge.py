@@ -157,7 +157,8 @@ def _match_lines(matches: operations.Matches) -> Iterator[str]:
         if isinstance(hit, Record):
             yield lines[hit.id]
         else:
-            place, title = f"{hit.hit.path}:{hit.hit.line}", one_line(hit.hit.title, 120)
+            place = f"{hit.hit.path}:{hit.hit.line}"
+            title = one_line(hit.hit.title, 120)
             yield f"{PAGE_KIND:<{width}}  {place}  {title}"
     for claim in matches.claims.shown:
         tier = tier_words(claim.tier.word, claim.freshness)[0]
@@ -367,7 +368,8 @@ def export(
 
     # a terminal that is not UTF-8 gets escapes (\u00e9), so that what is read back is the same
     is_narrow = output is None and (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    kinds, records = exported.kinds.by_name, exported.records
+    kinds = exported.kinds.by_name
+    records = exported.records
     text = "[]\n"
     if records:
         text = format_records(kinds, records, request.form, ascii_only=is_narrow)

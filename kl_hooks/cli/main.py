@@ -243,7 +243,8 @@ def _maintain(ws: Workspace | None) -> None:
 @click.pass_context
 def help_(context: click.Context, words: tuple[str, ...]) -> None:
     """Show the help of kl, of one COMMAND, or (all) a list of every command."""
-    above, command = context.find_root(), context.find_root().command
+    above = context.find_root()
+    command = context.find_root().command
     if words == ("all",):
         formatter = above.make_formatter()
         kl.format_usage(above, formatter)

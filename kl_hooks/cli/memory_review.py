@@ -57,7 +57,8 @@ def _print_reviewed(reviewed: operations.Reviewed, _request: operations.DecideRe
 
 _PROMPT = "approve (a), reject (r), edit (e), skip (s or Enter), undo (u), quit (q): "
 _LAST_PROMPT = "that was all: carry out {} of them (Enter), undo (u), drop all (n or q): "
-_YES, _NO = ("", "y", "yes"), ("n", "no", "q", "quit")
+_YES = ("", "y", "yes")
+_NO = ("n", "no", "q", "quit")
 
 
 def _ask_for_decisions(ws: Workspace, memories: Sequence[ReviewItem]) -> list[Decision]:
@@ -70,7 +71,8 @@ def _ask_for_decisions(ws: Workspace, memories: Sequence[ReviewItem]) -> list[De
     # first: nobody should answer fifty questions and be refused at the end
     Reviewer.current(ws, "kl memory review")
     by_id = {one.record.id: one for one in memories}
-    review, shown = Review(tuple(by_id)), ("", "")
+    review = Review(tuple(by_id))
+    shown = ("", "")
     while review.at or review.decided:
         if review.at and shown != (review.at, review.text):
             echo_lines(_candidate_lines(by_id[review.at], review))

@@ -256,7 +256,8 @@ def progress(label: str) -> Iterator[None]:
         return
     import threading
 
-    done, started = threading.Event(), time.monotonic()
+    done = threading.Event()
+    started = time.monotonic()
 
     def show() -> None:
         wait = PROGRESS_DELAY

@@ -98,7 +98,8 @@ def record_lines(ws: Workspace, shown: ShownRecord) -> Iterator[str]:
     """A record as a page."""
     from kl_hooks.records.repository import is_expired
 
-    record, chain = shown.record, shown.chain
+    record = shown.record
+    chain = shown.chain
     kind = ws.kinds[record.kind]
     named = (f for f in kind.all_fields if not f.internal and record.values.get(f.name) is not None)
     wide = max([13, *(len(f.name) for f in named if _is_short(f))])

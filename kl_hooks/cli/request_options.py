@@ -233,7 +233,8 @@ def _option(field: RequestField) -> Callable[[Command], Command]:
     if parameter.flags:
         return _flags(field)
     text = parameter.help + (f"  [default: {parameter.default}]" if parameter.default else "")
-    is_list, metavar = field.value_type in (tuple, dict), parameter.metavar
+    is_list = field.value_type in (tuple, dict)
+    metavar = parameter.metavar
     if parameter.is_free and parameter.choices:
         is_short = len(parameter.choices) <= _MOST_SHOWN_CHOICES
         if is_short:
@@ -299,7 +300,8 @@ def _option_name(field: RequestField) -> str:
 
 
 def _type_of(field: RequestField) -> click.ParamType[Any] | None:
-    choices, bounds = field.parameter.choices, field.parameter.bounds
+    choices = field.parameter.choices
+    bounds = field.parameter.bounds
     if field.parameter.is_free:
         return {int: click.INT, bool: click.BOOL}.get(field.value_type, click.STRING)
     if choices:

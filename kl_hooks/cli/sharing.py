@@ -82,7 +82,8 @@ def store_status(status: stores.StoreStatus, _request: stores.StatusRequest) -> 
 @operation_command(stores.MIGRATE, group=store)
 def migrate(moved: stores.Migrated, _request: stores.MigrateRequest) -> None:
     """Print what was copied."""
-    rows, digest = sum(moved.rows.values()), moved.sha256[:16]
+    rows = sum(moved.rows.values())
+    digest = moved.sha256[:16]
     echo(f"{rows:,} rows of {len(moved.rows)} tables copied and compared: sha256 {digest}")
     echo(f"evidence and records are stored in {moved.place}")
 
@@ -114,7 +115,8 @@ def sync(synced: Synced, request: SyncRequest) -> None:
 
 def _sync_lines(synced: Synced, request: SyncRequest) -> Iterator[str]:
     exchange = synced.exchange
-    runs, events = exchange["added"], exchange["events"]
+    runs = exchange["added"]
+    events = exchange["events"]
     verb = f"written{' and signed' if exchange['signed'] else ''}"
     if request.dry_run:
         verb = "would be written"
@@ -122,8 +124,10 @@ def _sync_lines(synced: Synced, request: SyncRequest) -> Iterator[str]:
         writer = exchange["writer"] or "this clone"
         yield f"{counted(len(runs), 'run')} {verb} to the notes of {writer}"
     for run in runs[-_SHOWN:]:
-        tests, when = counted(run["tests"], "result"), run["at"][:16].replace("T", " ")
-        source, tree = run["source"], short(run["tree"], 7)
+        tests = counted(run["tests"], "result")
+        when = run["at"][:16].replace("T", " ")
+        source = run["source"]
+        tree = short(run["tree"], 7)
         yield f"  {short(run['run'], 8)}  {when}  {source:<7} {tests}  tree {tree}"
     if len(runs) > _SHOWN:
         yield f"  and {len(runs) - _SHOWN} older"

@@ -132,7 +132,8 @@ def check(report: skills.Check, request: skills.CheckRequest) -> None:
 @operation_command(skills.HEALTH)
 def health(shown: skills.ShownHealth, _request: skills.HealthRequest) -> None:
     """Print the health of all skills, term by term."""
-    state, covered = shown.health, shown.coverage
+    state = shown.health
+    covered = shown.coverage
     if state is None:
         echo("not assessed: there is no active skill.")
         return
@@ -146,7 +147,8 @@ def health(shown: skills.ShownHealth, _request: skills.HealthRequest) -> None:
     for suggestion in shown.suggestions.shown:
         echo(f"  {suggestion.type} {', '.join(suggestion.skills)}: {suggestion.reason}")
         echo(f"      {suggestion.command}")
-    first, total = len(shown.suggestions.shown), shown.suggestions.total
+    first = len(shown.suggestions.shown)
+    total = shown.suggestions.total
     if total > first:
         warn(f"these are the first {first} of {total} suggestions; more with --top.")
 

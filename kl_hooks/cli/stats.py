@@ -197,7 +197,8 @@ def _recall_lines(report: operations.Recall) -> Iterator[str]:
         yield f"suggested weights: {suggested} (source_weights in .kl/config.yaml applies them)"
     yield "commit   package          files   symbols"
     for package in report.compared.shown:
-        touched, absent = package.files, [one_line(path) for path in package.missing]
+        touched = package.files
+        absent = [one_line(path) for path in package.missing]
         files = f"{len(touched) - len(absent)}/{len(touched)}"
         symbols = f"{package.symbols_found}/{package.symbols}"
         if absent:

@@ -26,7 +26,8 @@ def status(state: Status, request: operations.StatusRequest) -> None:
 
 
 def _lines(state: Status) -> Iterator[str]:
-    place, content = state.place, state.content
+    place = state.place
+    content = state.content
     if place.changed:
         changed = f" + {place.changed} uncommitted"
     else:
@@ -88,7 +89,8 @@ def _records_line(counts: Mapping[str, Mapping[str, int]]) -> str:
     """Those that are not archived, but memories, which have a line of their own."""
     words = []
     for kind, some in counts.items():
-        number, stale = sum(some.values()) - some.get("archived", 0), some.get("stale", 0)
+        number = sum(some.values()) - some.get("archived", 0)
+        stale = some.get("stale", 0)
         if number and kind != "memory":
             words.append(counted(number, kind) + (f" ({stale} stale)" if stale else ""))
     return ", ".join(words)

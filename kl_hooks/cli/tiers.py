@@ -357,5 +357,6 @@ def pool_stats(statistics: pools.Statistics, _request: pools.KnownPoolRequest) -
     echo(f"{counts['keys']} keys, {counts['bytes']:,} of {counts.get('max_bytes', 0):,} bytes")
     echo(f"{counts['changes']} changes, {counts['reads']} reads")
     for event in counts["events"]:
-        author, key = quoted_field(event["by"]), quoted_field(event.get("key", ""))
+        author = quoted_field(event["by"])
+        key = quoted_field(event.get("key", ""))
         echo(f"{_moment(event['at'])}  {event['name']:<22} {author}  {key}")

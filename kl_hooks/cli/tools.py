@@ -53,7 +53,8 @@ def tool(name: str, arguments: str, listed: bool, described: bool, allow_write: 
             payload = arguments.encode("utf-8", "replace")
         answer, code = call(ws, name, payload, allow_write=allow_write)
     except KlError as problem:
-        answer, code = failed(name, problem), problem.exit_code
+        answer = failed(name, problem)
+        code = problem.exit_code
     except Exception as fault:  # an agent always gets JSON; the report and exit code 4 follow
         echo_json(
             failed(

@@ -38,7 +38,8 @@ def _with_pushed(request: VerifyRequest) -> VerifyRequest:
 def _reports(answer: VerifyAnswer) -> list[Report]:
     from kl_hooks.proof.formats import report
 
-    proof, states = answer.proof, answer.states
+    proof = answer.proof
+    states = answer.states
     return [report(answer.tree, answer.is_accepted, states, proof, answer.command)]
 
 
@@ -82,7 +83,8 @@ def _proposal_lines(proposals: tuple[operations.FailureProposal, ...]) -> Iterat
 
 
 def _lines(answer: VerifyAnswer) -> Iterator[str]:
-    tree, proof = f"tree {short(answer.tree)}", answer.proof
+    tree = f"tree {short(answer.tree)}"
+    proof = answer.proof
     if proof.gaps:
         yield from (f"{tree}: not assessed: {gap}" for gap in proof.gaps)
     elif answer.is_accepted:

@@ -33,7 +33,8 @@ def _plan_code(shown: tasks.ShownPlan, _request: tasks.PlanRequest) -> int:
 @operation_command(tasks.PLAN, exit_code=_plan_code)
 def plan(shown: tasks.ShownPlan, _request: tasks.PlanRequest) -> None:
     """Print the order of tasks."""
-    order, titles = shown.plan, shown.titles
+    order = shown.plan
+    titles = shown.titles
     for way in order.cycles:
         problem = f"a cycle: {' needs '.join(way)}"
         if len(way) == 2:
@@ -74,7 +75,8 @@ def fulfil(fulfilled: tasks.Fulfilled, _request: tasks.FulfilRequest) -> None:
     if completed is None:
         echo(f"{fulfilled.token} is there.")
         return
-    task, outcome = completed.task, completed.outcome
+    task = completed.task
+    outcome = completed.outcome
     echo(f"{task.id}  done  {task.title}")
     if produces := Work.of(task).produces:
         echo(f"    there now: {', '.join(produces)}")

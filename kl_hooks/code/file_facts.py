@@ -429,7 +429,9 @@ class FilesFacts(Mapping[str, Facts]):
 class _FactsUnder(dict[str, Any]):
     def __init__(self, facts: Facts, module: str, path: str) -> None:
         super().__init__()
-        self._facts, self._module, self._path = facts, module, path
+        self._facts = facts
+        self._module = module
+        self._path = path
 
     def __missing__(self, part: str) -> Any:
         if part in ("symbols", "tests"):

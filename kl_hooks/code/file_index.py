@@ -65,7 +65,8 @@ def differing_part(db: Rows, entries: Sequence[FileEntry], scanners: Sequence[Sc
     rows = sorted(db.rows("SELECT first, stamp, files, entries FROM listed"))
     if not rows:
         return Part.whole(entries)
-    versions, unchanged = _scanner_versions(scanners), 0
+    versions = _scanner_versions(scanners)
+    unchanged = 0
     # a tuple of the path alone sorts before the entry with that path
     starts = [0, *(bisect_left(entries, (row[0],)) for row in rows[1:]), len(entries)]
     ends = [*(row[0] for row in rows[1:]), None]
@@ -97,7 +98,8 @@ def store_part(
     which keep their row from ever being the same, so that they are asked for again.
     """
     # not a time: two writes within one tick of the clock would have the same
-    versions, stamp = _scanner_versions(scanners), os.urandom(8).hex()
+    versions = _scanner_versions(scanners)
+    stamp = os.urandom(8).hex()
     for within, entries in zip(part.ranges, part.entries, strict=True):
         condition, params = _range_condition(within, "first")
         db.execute(f"DELETE FROM listed WHERE {condition}", params)

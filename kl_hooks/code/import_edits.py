@@ -383,7 +383,9 @@ def mention(source: Source, row: Sequence[Any]) -> Need:
     """Return what an import is needed for in its file, without asking who evaluates annotations at
     run time.
     """
-    module, name, manner = row[0], row[1], row[4]
+    module = row[0]
+    name = row[1]
+    manner = row[4]
     if manner != "import":
         return Need(NEEDED, _METHODS.get(manner, f"it is a {manner}"))
     import_node = statement(source.tree, row[3])

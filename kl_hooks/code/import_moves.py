@@ -215,7 +215,8 @@ def _relative(package: str, wanted: str) -> str:
     """How a module of `package` imports `wanted` relatively; its whole name where they have no
     package in common.
     """
-    here, there = package.split("."), wanted.split(".")
+    here = package.split(".")
+    there = wanted.split(".")
     common = 0
     while common < min(len(here), len(there)) and here[common] == there[common]:
         common += 1

@@ -402,7 +402,8 @@ class _Module:
 
     def _loud_body(self, node: ast.ClassDef, name: str, bound: set[str]) -> str:
         """Why executing the body of a new class may fail or leave something behind."""
-        inside, fields = set(bound), set[str]()
+        inside = set(bound)
+        fields = set[str]()
         for statement in node.body:
             if isinstance(statement, Definition):
                 header = self._headers[f"{name}.{statement.name}"][-1]

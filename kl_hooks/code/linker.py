@@ -196,7 +196,9 @@ class Resolver:
         `extending`: name of a type → the modules that give members to a type of another one that
         is named so.
         """
-        self._known, self._outline, self._extending = modules, outline, extending
+        self._known = modules
+        self._outline = outline
+        self._extending = extending
         self._orders: dict[tuple[str, str], _Answer[list[tuple[str, str]]]] = {}
         self._values: dict[tuple[str, Ref], _Answer[Value | None]] = {}
         self._consulted: list[_Consulted | _Answer[Any]] = []
@@ -629,7 +631,8 @@ class Resolver:
 
     def _exports(self, part: _Part, name: str) -> bool:
         module, within = part
-        outline, key = self._outline(module), _name_within(within, name)
+        outline = self._outline(module)
+        key = _name_within(within, name)
         if outline is None:
             return False
         names = outline["names"]
@@ -701,7 +704,8 @@ class Resolver:
         return None
 
     def _imported(self, ref: Ref, module: str, deep: int) -> Value | None:
-        path, name = self._known.path_of(module), ref.path
+        path = self._known.path_of(module)
+        name = ref.path
         system = module_system(path)
         if system is not None:
             return self._imported_file(system, ref, path, deep)

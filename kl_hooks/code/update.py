@@ -255,7 +255,9 @@ def _make_bulk_rows(pending: PendingChanges, facts: Mapping[Key, Facts]) -> Bulk
 def write_bulk_rows(db: Database, bulk: BulkRows, files: Mapping[str, File]) -> None:
     """Writes the rows; `files`: of all of them. Inside one transaction."""
     _delete_rows(db, files)
-    names, numbers, writer = dict[str, str](), Interned(db), postings.SegmentWriter(db)
+    names = dict[str, str]()
+    numbers = Interned(db)
+    writer = postings.SegmentWriter(db)
     for share in bulk.shares:
         rows = [
             _Rows(*file_rows) for file_rows in marshal.loads(share)
@@ -480,10 +482,8 @@ def _names_of_added(
         {pending.before[p][:2] for p in (*changed, *removed) if p in pending.before},
         symbols=False,
     )
-    old, new = (
-        imported_names(before.values()),
-        imported_names([facts.get(key) or unavailable_facts() for key in changed.values()]),
-    )
+    old = imported_names(before.values())
+    new = imported_names([facts.get(key) or unavailable_facts() for key in changed.values()])
     if not still_valid(db, old, new):
         return None
     added = changed.keys() - pending.before.keys()
@@ -559,7 +559,8 @@ def still_valid(db: Rows, old: Collection[str], new: Collection[str]) -> bool:
     A name that is no longer imported by these may still be by others: then it is worked out again,
     to be sure.
     """
-    before, now = set(old), set(new)
+    before = set(old)
+    now = set(new)
     changed = [*((name, 0) for name in now - before), *((name, 1) for name in before - now)]
     if not changed:
         return True
@@ -654,8 +655,10 @@ def names_of_added(
         path.rpartition("/")[2] in _DECIDING for path in (*added, *removed)
     ):
         return None
-    modules, imported = StoredModuleIndex(db), _ImportedNames(db, {*changed, *removed}, new)
-    packages, projects = _Packages(db), _Projects(db)
+    modules = StoredModuleIndex(db)
+    imported = _ImportedNames(db, {*changed, *removed}, new)
+    packages = _Packages(db)
+    projects = _Projects(db)
     # of several files with one name, another gets the plain name when this one is removed
     if any(
         len(modules.called(plain_name(module))) != 1 or "@" in module for module in removed.values()
@@ -714,7 +717,9 @@ class _ImportedNames(Container[str]):
     """
 
     def __init__(self, db: Rows, changed: Collection[str], new: Collection[str]) -> None:
-        self._db, self._changed, self._new = db, changed, new
+        self._db = db
+        self._changed = changed
+        self._new = new
         self._answers: dict[str, bool] = {}
         self._known = dict(db.rows("SELECT name, asked_for FROM naming"))
 

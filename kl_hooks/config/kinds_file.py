@@ -210,7 +210,9 @@ class _Map:
     """
 
     def __init__(self, reader: NodeReader, node: Node, keys: Sequence[str], what: str = "") -> None:
-        self._reader, self._node, self._what = reader, node, what
+        self._reader = reader
+        self._node = node
+        self._what = what
         self._where = f" of a {what}" if what else ""
         self._found = reader.keys(node, keys, f" in a {what}" if what else "")
 
@@ -264,7 +266,8 @@ class _Map:
             if self._found or not isinstance(self._node, MapNode):
                 self._reader.report(self._node, f'a {self._what} without "name".')
             return ""
-        name, node = self.line("name"), self._found["name"][1]
+        name = self.line("name")
+        node = self._found["name"][1]
         if name in taken:
             self._reader.report(
                 node, f'"{name}" is there for every kind; a {self._what} needs a name of its own.'
@@ -300,7 +303,8 @@ class _Map:
 
     def pairs(self, key: str, values: Sequence[str], what: str) -> dict[str, str]:
         """Text by text; each value must be one of `values`."""
-        node, pairs = self._found[key][1] if key in self else None, {}
+        node = self._found[key][1] if key in self else None
+        pairs = {}
         if node is not None and not isinstance(node, MapNode):
             self.report(key, "must be a map: other word: word that is stored.")
         for name, value in node.entries if isinstance(node, MapNode) else ():
@@ -376,10 +380,8 @@ def _read_field(reader: NodeReader, node: Node) -> Field | None:
         field_map.report("choices", "are missing: a choice needs them.")
     elif kind != "choice" and choices:
         field_map.report("choices", "fit only the type choice.", at_key=True)
-    least, most = (
-        field_map.number("least", 0, _MOST, 0),
-        field_map.number("most", 0, _MOST, 1_000_000),
-    )
+    least = field_map.number("least", 0, _MOST, 0)
+    most = field_map.number("most", 0, _MOST, 1_000_000)
     if least > most:
         reader.report(node, f'"least" of the field "{name}" is larger than "most".')
     relation = field_map.line("relation", "related" if kind == "ids" else "")
@@ -416,15 +418,14 @@ def _read_verbs(
     verb_by_name: dict[str, Verb] = {}
     for item in kind.items("verbs"):
         verb_map = _Map(reader, item, _VERB_KEYS, "verb")
-        name, to = verb_map.name(_VERB, _VERBS_TAKEN), verb_map.line("to")
+        name = verb_map.name(_VERB, _VERBS_TAKEN)
+        to = verb_map.line("to")
         if to not in statuses:
             verb_map.report("to", "must be one of the statuses.", _hint(to, statuses))
         if name in verb_by_name:
             reader.report(item, f'two verbs are called "{name}".')
-        from_statuses, needs = (
-            tuple(verb_map.words("of", statuses)),
-            tuple(verb_map.words("needs", fields)),
-        )
+        from_statuses = tuple(verb_map.words("of", statuses))
+        needs = tuple(verb_map.words("needs", fields))
         verb_by_name[name] = Verb(
             name,
             to,
@@ -466,7 +467,8 @@ def read_kinds(root: Path) -> tuple[list[Kind], list[Problem]]:
         )
     kinds: list[Kind] = []
     for name in files[:_MAX_ITEMS]:
-        before, place = len(problems), f"{_FOLDER}/{one_line(name, 80)}"
+        before = len(problems)
+        place = f"{_FOLDER}/{one_line(name, 80)}"
         try:
             text = read_small(folder / name, within=root)
         except UsageProblem as error:

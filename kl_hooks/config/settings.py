@@ -732,7 +732,8 @@ def _compile_lifecycle(text: bytes) -> dict[str, Any]:
     from kl_hooks.config.yaml import NodeReader, load_yaml
 
     root, problems = load_yaml(LIFECYCLE_FILE, text)
-    reader, numbers = NodeReader(LIFECYCLE_FILE, problems), {}
+    reader = NodeReader(LIFECYCLE_FILE, problems)
+    numbers = {}
     if root:
         pairs = reader.keys(root, ("version", *_LIFECYCLE_KEYS))
     else:
@@ -754,7 +755,8 @@ def _is_lifecycle(plain: Any) -> bool:
     """
     if not isinstance(plain, dict) or plain.keys() != {"numbers", "problems"}:
         return False
-    numbers, problems = plain["numbers"], plain["problems"]
+    numbers = plain["numbers"]
+    problems = plain["problems"]
     return (
         isinstance(numbers, dict)
         and all(

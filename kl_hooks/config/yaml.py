@@ -66,7 +66,9 @@ class _OpenNode:
     __slots__ = ("column", "is_map", "items", "key", "line", "seen")
 
     def __init__(self, is_map: bool, line: int, column: int) -> None:
-        self.is_map, self.line, self.column = is_map, line, column
+        self.is_map = is_map
+        self.line = line
+        self.column = column
         self.items: list[Any] = []
         self.key: TextNode | None = None
         self.seen: dict[str, int] = {}
@@ -373,7 +375,8 @@ class NodeReader:
                 hint = suggest_spelling(name, allowed) or f"Known: {', '.join(allowed)}."
                 self.report(key, f'unknown key "{key.value}"{where}.', hint)
             elif name in pairs:
-                first, twice = pairs[name][0], f'"{key.value}" is given twice{where}'
+                first = pairs[name][0]
+                twice = f'"{key.value}" is given twice{where}'
                 self.report(key, f'{twice} (first at line {first.line}, as "{first.value}").')
             else:
                 pairs[name] = (key, value)

@@ -86,7 +86,9 @@ class Access:
 
     def __init__(self, ws: Workspace, policy: Policy | None, actor: str = "") -> None:
         """`actor`: as `access`."""
-        self._ws, self._policy, self._actor = ws, policy, actor
+        self._ws = ws
+        self._policy = policy
+        self._actor = actor
         self._effects: dict[tuple[str, str], Effect] = {}
 
     @property

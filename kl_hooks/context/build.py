@@ -139,7 +139,8 @@ def _build(
         request = request._replace(
             budget=f"{quota.tokens}tok" if quota else str(ws.settings.budget)
         )
-    veil, shortening = _veil(ws, policy), _shortening(request)
+    veil = _veil(ws, policy)
+    shortening = _shortening(request)
     package = assemble(task, gathered, request, tree, excluded, policy, quota, veil, shortening)
     return replace(package, searches=tuple(searches), queries=tuple(queries), commit=commit or "")
 
@@ -254,9 +255,11 @@ def _search(
         task = _task([text], changes)
         chosen, broken = retrievers, failed
         if request.weight == "none":
-            chosen, broken = [], {}
+            chosen = []
+            broken = {}
         elif task.signals == Signals():  # no words to search by: only what applies to every task
-            chosen, broken = [one for one in retrievers if one.name == "standing"], {}
+            chosen = [one for one in retrievers if one.name == "standing"]
+            broken = {}
         gathered_now = _weighed(gather(chosen, ws, task, redact), source_weights)
         answers.append(
             (name, percent, replace(gathered_now, coverage={**gathered_now.coverage, **broken}))

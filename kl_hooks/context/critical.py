@@ -141,7 +141,8 @@ def critical(ws: Workspace, asked: CriticalRequest) -> list[FilledSection]:
     The build of a feature adds architecture, the roles and the overviews of features; a named
     feature its overview. What the policy denies is neither shown nor counted.
     """
-    sections, policy = [], find_policy(ws)
+    sections = []
+    policy = find_policy(ws)
     for section in _SECTIONS:
         if section.name in asked.omit or (section.whole and not _is_wanted(section, asked)):
             continue
@@ -218,7 +219,8 @@ def find_in_force(
 
     `words`: only those that match any of them, best first.
     """
-    wanted, policy = RecordFilter((kind,)), find_policy(ws)
+    wanted = RecordFilter((kind,))
+    policy = find_policy(ws)
     if words is None:
         matching = sorted(
             list_records(ws, wanted), key=lambda record: (_decided(record), record.id), reverse=True

@@ -229,8 +229,10 @@ def _state(ws: Workspace) -> Iterator[str]:
     """Yield what a package of the content as it is now is made from; an empty text where something
     is unknown.
     """
-    taken, read = sync_evidence(ws), sync(ws)
-    here, now = worktree_state(ws.repo), ws.clock.now()
+    taken = sync_evidence(ws)
+    read = sync(ws)
+    here = worktree_state(ws.repo)
+    now = ws.clock.now()
     is_known = not (taken.trouble or taken.blind or taken.waiting or read.trouble)
     yield here.tree_all or "" if is_known else ""
     yield f"HEAD {here.head}, {iso(now)[:10]}"
@@ -322,7 +324,8 @@ def deliver(
     An equal request on equal content gets the package that was made before. `actor`: whom the
     policy is evaluated for; empty: whoever runs this. `turn`: of the session of an agent, from 1.
     """
-    began, now = time.perf_counter(), ws.clock.now()
+    began = time.perf_counter()
+    now = ws.clock.now()
     request = without_secrets(request)
     if (
         request.at and ws.repo
@@ -411,7 +414,8 @@ def _deliver_again(
     """Record once more the package of an equal request: when, for whom, and that no source was
     asked.
     """
-    shown, now = cached.document, ws.clock.now()
+    shown = cached.document
+    now = ws.clock.now()
     budget = request.budget or write_budget(Budget(**shown["budget"]))
     about = envelope(request.task, budget, request.style, request.trace_id, now)
     text = "\n".join(question for question in (request.task, *request.queries) if question.strip())
@@ -484,7 +488,8 @@ def _events(
     """Return what was asked of whom (A64, B14), whether something was found, the items, and the
     assembly (A63).
     """
-    shown, signals = delivered.document, read_signals(package.task)
+    shown = delivered.document
+    signals = read_signals(package.task)
     identity = {key: shown[key] for key in ("package_id", "trace_id", "created_at")}
     counts = {
         "retrieved": len(shown["items"]) + len(delivered.omissions),
@@ -525,7 +530,8 @@ def _package_items(package: Package) -> dict[str, Any]:
     `cut` is true where not all fit into an event.
     """
     rows: list[list[Any]] = []
-    size, named = 0, {*package.coverage, "pins", "trace", NEIGHBORS}
+    size = 0
+    named = {*package.coverage, "pins", "trace", NEIGHBORS}
     for item in package.items:
         candidate = item.candidate
         # the parts of code are the signals of its ranking, unless something named it
@@ -760,7 +766,8 @@ def _quota_lines(shown: Mapping[str, Any]) -> list[str]:
     quota = shown["quota"]
     if not quota:
         return []
-    traits, unit = quota["traits"], shown["budget"]["unit"]
+    traits = quota["traits"]
+    unit = shown["budget"]["unit"]
     percents = "".join(f", {one['reason']} +{one['percent']} %" for one in quota["adjustments"])
     lines = [
         f"traits: {traits['task_type']}, phase {traits['current_phase']}, complexity"
@@ -828,7 +835,8 @@ def _names_of(item: Mapping[str, Any]) -> set[str]:
     """Return the ID, the qualified name and every end of it, and of code the path and
     `path:line`.
     """
-    name, path = split_id(item["id"])[1], item.get("path", "")
+    name = split_id(item["id"])[1]
+    path = item.get("path", "")
     if ":" in item["id"]:
         ends = {name.split(".", cut)[-1] for cut in range(name.count(".") + 1)}
     else:

@@ -100,7 +100,8 @@ def gather(
     60 seconds.
     """
     reader = agent(workspace.environ) or ""
-    failing, now = workspace.failing_sources, workspace.clock.now()
+    failing = workspace.failing_sources
+    now = workspace.clock.now()
     asked, coverage = _asked(retrievers, lambda name: failing.is_paused(name, now))
     answers = _answers(asked, lambda retriever: _ask(retriever, workspace, task, clean, reader))
     for name, (_, status, _) in answers.items():
@@ -191,7 +192,8 @@ def _checked(row: Any, clean: Callable[..., str], reader: str = "") -> Candidate
         code = language_of(candidate.path)
     else:
         code = ""
-    title, text = clean(candidate.title, code), clean(candidate.text, code)
+    title = clean(candidate.title, code)
+    text = clean(candidate.text, code)
     summary = clean(candidate.summary)
     if (title, text, summary) == (candidate.title, candidate.text, candidate.summary):
         return candidate
@@ -261,7 +263,8 @@ def near_code(code: Code, characters: int = 0) -> tuple[Code, list[Omission]]:
     the task.
     """
     keeps_far = characters >= _PATHS_FROM
-    shown, far = list[Ranked](), list[Ranked]()
+    shown = list[Ranked]()
+    far = list[Ranked]()
     for item in code.files:
         is_far = item.candidate.beyond and not (
             keeps_far

@@ -154,7 +154,8 @@ def expired_logs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     days = numbers.package_log_days
     if not days:
         return []
-    why, changes = f"package_log_days: {days}", []
+    why = f"package_log_days: {days}"
+    changes = []
     for name in (FILE, *_numbered(ws.state.directory)):
         times = _times(ws.state.directory / name)
         if times and is_older(now, max(times), days):

@@ -176,7 +176,9 @@ class Facts(NamedTuple):
 
     def counts(self, between: str) -> str:
         """`1,912 of 6,000 characters`, `14 of 57 items`."""
-        used, total, unit = f"{self.budget.used:,}", f"{self.budget.total:,}", self.budget.unit
+        used = f"{self.budget.used:,}"
+        total = f"{self.budget.total:,}"
+        unit = self.budget.unit
         if unit == "characters":
             named = ""
         else:
@@ -237,10 +239,8 @@ class TextStyle:
         if (
             form == "summary" and candidate.kind in _PASSAGES
         ):  # as dense as code, and cited as it is
-            words, place = (
-                _status(candidate, ""),
-                _place(candidate) or quoted_field(_shown_id(candidate)),
-            )
+            words = _status(candidate, "")
+            place = _place(candidate) or quoted_field(_shown_id(candidate))
             return f"- {f'[{words}] ' if words else ''}{place}  | {_quoted_line(text)}\n"
         return f"- {_line(candidate, form)}\n" + (
             f"{quoted_lines(text, '  | ')}\n" if form != "redacted" else ""
@@ -398,7 +398,8 @@ def _shown_id(candidate: Candidate) -> str:
 
 
 def _line(candidate: Candidate, form: str) -> str:
-    words, place = _status(candidate, form), _place(candidate)
+    words = _status(candidate, form)
+    place = _place(candidate)
     return (
         (f"[{words}] " if words else "")
         + quoted_field(_shown_id(candidate))
@@ -577,7 +578,8 @@ def page(
     """Return the whole text. `blocks`: (heading, item as rendered), best first within it.
     `headings`: their order.
     """
-    parts, last = [style.head(facts)], None
+    parts = [style.head(facts)]
+    last = None
     for heading, block in sorted(
         blocks, key=lambda b: headings.index(b[0]) if headings else kind_order(b[0])
     ):
@@ -648,7 +650,8 @@ def _settle(fitted: Fitted, style: Style) -> Fitted:
     """Set `used`: the number is in the text that it counts, so it is lowered until it is the size
     of that text.
     """
-    count, used = estimator_of(fitted.budget).count, fitted.budget.total
+    count = estimator_of(fitted.budget).count
+    used = fitted.budget.total
     # ends: `used` only becomes smaller, and a smaller number has no more digits
     while True:
         fitted = fitted._replace(budget=fitted.budget._replace(used=used))
@@ -776,11 +779,13 @@ class _Filling:
 
     def _add_before_code(self, items: Sequence[Ranked]) -> list[Ranked]:
         """Add what comes before code; return what is tried again after it."""
-        budget, unfitted = self.frame.budget, list[Ranked]()
+        budget = self.frame.budget
+        unfitted = list[Ranked]()
         dense = budget_characters(budget) < _BODIES_FROM
         left = max(0, budget.total - _CODE_FROM // estimator_of(budget).characters) // 2
         for item in items:
-            limit, before = budget.total * _BEFORE_CODE[_urgency(item)] // 100, self._size()
+            limit = budget.total * _BEFORE_CODE[_urgency(item)] // 100
+            before = self._size()
             bounded = dense and item.candidate.kind in _PASSAGES and not item.candidate.pinned
             if not self._add(item, min(limit, before + left) if bounded else limit, dense):
                 unfitted.append(item)
@@ -801,7 +806,8 @@ class _Filling:
         """Add an item in the fullest form that leaves the page within `limit`; `dense`: passages as
         a line.
         """
-        name, budget = self.category or item.candidate.kind, self.frame.budget
+        name = self.category or item.candidate.kind
+        budget = self.frame.budget
         heading = self._heading(name)
         for shown, form, text in _forms(item, budget, dense):
             # before the rendering, which costs more
@@ -824,10 +830,8 @@ class _Filling:
         paths = max(1, characters // _CHARACTERS_PER_FILE)
         for file in code.files[:paths]:
             self._add_file(file)
-        bodies, docs = (
-            _BODIES if characters >= _BODIES_FROM else 0,
-            characters // _CHARACTERS_PER_DOC,
-        )
+        bodies = _BODIES if characters >= _BODIES_FROM else 0
+        docs = characters // _CHARACTERS_PER_DOC
         for symbol in code.symbols:
             forms = ["redacted" if symbol.candidate.redacted_by else "name"]
             if docs and (symbol.candidate.summary or symbol.candidate.proof):
@@ -926,7 +930,8 @@ def _forms(item: Ranked, budget: Budget, dense: bool) -> list[tuple[Candidate, s
 
     A pinned item has shorter and shorter lines besides, without its path; so has what is as urgent.
     """
-    count, candidate = estimator_of(budget).count, item.candidate
+    count = estimator_of(budget).count
+    candidate = item.candidate
     if candidate.redacted_by:
         return [(candidate, "redacted", "")]
     full = whole(candidate)
@@ -1045,7 +1050,8 @@ def _permitted(
     # here: hooks of agents read budgets and ask no retriever
     from kl_hooks.context.gather import code_of
 
-    ranked, code = fuse(gathered.lists, gathered.weights, request.profile), code_of(gathered.lists)
+    ranked = fuse(gathered.lists, gathered.weights, request.profile)
+    code = code_of(gathered.lists)
     if policy is None:
         return _Selection(ranked, code), None
     from kl_hooks.context.policy import govern
@@ -1133,7 +1139,8 @@ def _concealed(selection: _Selection, *, has_policy: bool, veil: Veil | None) ->
     """Return the selection without texts that the policy hides; after what is relevant was chosen,
     since the text decides that.
     """
-    records, code = selection.records, selection.code
+    records = selection.records
+    code = selection.code
     if has_policy:
         from kl_hooks.context.policy import conceal
 
@@ -1181,7 +1188,8 @@ def _within_sources(selection: _Selection, max_sources: int) -> _Selection:
     """
     if not max_sources:
         return selection
-    records, code = selection.records, selection.code
+    records = selection.records
+    code = selection.code
     files = code.files[: max(max_sources - len(records), max_sources // 2)]
     most = max_sources - len(files)
     surplus = [

@@ -341,7 +341,8 @@ def _without_words_of_tests(query: Query, tests: Postings) -> Query:
     """The query of a pasted failure, in which words count less the more tests have them: `runner`,
     `assert`.
     """
-    columns_by_term, number = tests.find(query.weights), tests.totals.docs + 1
+    columns_by_term = tests.find(query.weights)
+    number = tests.totals.docs + 1
     having = {
         term: len(set(columns_by_term[term].docs)) if term in columns_by_term else 0
         for term in query.weights
@@ -420,9 +421,11 @@ def _with_distance(
     for item in ranked:
         # where a task is not about tests, they are ranked by themselves: their scores do not
         # compare to those of source
-        top, percent = best[item.is_source], near if item.is_source else _NEAR_OTHER
+        top = best[item.is_source]
+        percent = near if item.is_source else _NEAR_OTHER
         if about_tests:
-            top, percent = max(best.values()), near
+            top = max(best.values())
+            percent = near
         yield item, _FAR.format(percent) if item.score * 100 < top * percent else ""
 
 
@@ -655,7 +658,9 @@ class _Scores:
     """The signals of one task in one corpus."""
 
     def __init__(self, reader: CodeReader, query: Query, failure: Failure) -> None:
-        self._reader, self._query, self._failure = reader, query, failure
+        self._reader = reader
+        self._query = query
+        self._failure = failure
         self._totals = reader.postings.totals
         self._averages = self._totals.averages()
         self._columns = reader.postings.find(query.weights)
@@ -900,7 +905,8 @@ class _Scores:
         scores: dict[int, float] = {}
         about: dict[str, dict[str, float]] = {}
         idf: dict[str, float] = {}
-        number, mean = commits.number, commits.mean_length
+        number = commits.number
+        mean = commits.mean_length
         for term, weight in self._query.weights.items():
             hits = [
                 (commit, count)
@@ -1059,7 +1065,8 @@ class _Scores:
     def _ranked_symbol(
         self, file: RankedFile, row: SymbolRow, parts: dict[str, float]
     ) -> RankedSymbol:
-        kind, name = row.kind, row.qualname
+        kind = row.kind
+        name = row.qualname
         if "." not in name:
             parts["top level"] = _TOP_LEVEL
         if kind in ("type", "interface"):

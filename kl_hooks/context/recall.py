@@ -320,7 +320,8 @@ def packages_since_commit(ws: Workspace) -> list[str]:
         out = []
     if len(out) != 2:
         return []
-    commit, committed = out[0].decode("ascii"), iso(int(out[1]) * 1_000_000)
+    commit = out[0].decode("ascii")
+    committed = iso(int(out[1]) * 1_000_000)
     ids: dict[str, None] = {}
     for event in events_newest_first(ws.state):
         is_package = event.get("event") == "context_assembly" and event.get("knowledge_included")

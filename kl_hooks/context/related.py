@@ -99,7 +99,8 @@ def find_changes(ws: Workspace, span: str) -> Changes:
     """
     from kl_hooks.arch.content import WORKTREE, changed_range, require_repository
 
-    repo, span_range = require_repository(ws), changed_range(ws, span)
+    repo = require_repository(ws)
+    span_range = changed_range(ws, span)
     ends = [span_range.before, *([] if span_range.source == WORKTREE else [span_range.source])]
     out = git_in(
         repo,

@@ -140,7 +140,8 @@ def without_report(text: str) -> str:
     failures: list[str] = []
     source: list[str] = []
     for line in text[start.start() :].splitlines():
-        title, frame = _TITLE.match(line), _FRAME_LINE.match(line)
+        title = _TITLE.match(line)
+        frame = _FRAME_LINE.match(line)
         if title:
             names.append(title[1])
         elif frame:

@@ -82,7 +82,9 @@ def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
 
     UsageProblem for a place that is not there.
     """
-    documents, omitted, remarks = list[NewDocument](), list[str](), list[str]()
+    documents = list[NewDocument]()
+    omitted = list[str]()
+    remarks = list[str]()
     for place in places:
         if not os.path.lexists(place):
             raise UsageProblem("there is no such file or folder.", place=str(place))
@@ -366,7 +368,8 @@ def refresh_documents(
     """Read the sources of documents again: (the documents that changed, processed; why others could
     not be read).
     """
-    changed, omitted = list[str](), list[str]()
+    changed = list[str]()
+    omitted = list[str]()
     texts = {added.id: added for added in added_texts(ws, ids or None)}
     chunking = {name: collection.chunking for name, collection in collections(ws).items()}
     for record in get_records(ws, sorted(texts)):

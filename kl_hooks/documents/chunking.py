@@ -426,14 +426,17 @@ def _section_passages(
         own = lines[first : section.end_line]
     else:
         own = []
-    start, taken, length = -1, 0, 0
+    start = -1
+    taken = 0
+    length = 0
     entry = ""
     for begin, end in _blocks(own, size, markdown):
         here = sum(len(line) + 1 for line in own[begin:end])
         name = _entry_name(own[begin], entry, markdown)
         if start >= 0 and (length + here > size or name != entry):
             yield _passage(section, own, first, (start, taken), entry)
-            start, length = -1, 0
+            start = -1
+            length = 0
         if start < 0:
             start = begin
         entry = name
@@ -676,7 +679,8 @@ def _recursive_cuts(text: str, begin: int, end: int, size: int, level: int) -> I
     if not separator:
         yield from range(begin + size, end, size)
         return
-    edges, position = [begin], begin
+    edges = [begin]
+    position = begin
     while (separator_position := text.find(separator, position, end)) >= 0:
         position = separator_position + len(separator)
         edges.append(position)

@@ -273,7 +273,8 @@ def _files_on_disk(ws: Workspace) -> list[FileEntry]:
 
     Links are not followed.
     """
-    entries, ends = [], document_suffixes(ws) or ("",)
+    entries = []
+    ends = document_suffixes(ws) or ("",)
     for folder, folders, names in os.walk(ws.root):
         folders[:] = sorted(
             one for one in folders if one not in _NO_DOCUMENTS and not one.startswith(".")
@@ -399,13 +400,15 @@ def redact_document(text: str) -> str:
 
 
 def _batches(cut_documents: Iterator[tuple[str, Cut]]) -> Iterator[dict[str, Cut]]:
-    batch, size = dict[str, Cut](), 0
+    batch = dict[str, Cut]()
+    size = 0
     for name, document in cut_documents:
         batch[name] = document
         size += document.size
         if len(batch) >= _BATCH or size >= _BATCH_BYTES:
             yield batch
-            batch, size = {}, 0
+            batch = {}
+            size = 0
     if batch:
         yield batch
 
@@ -425,9 +428,12 @@ def _write(
     db.many("DELETE FROM document_files WHERE document = ?", old)
     ((first,),) = db.rows("SELECT COALESCE(MAX(id), 0) + 1 FROM document_chunks")
     texts: dict[str, list[index.Document]] = {name: [] for (name,) in old}
-    chunk_rows, name_rows, file_rows = list[Any](), list[Any](), list[Any]()
+    chunk_rows = list[Any]()
+    name_rows = list[Any]()
+    file_rows = list[Any]()
     for name, document in batch.items():
-        source, title = wanted[name], wanted[name].title or redact_text(document.title)
+        source = wanted[name]
+        title = wanted[name].title or redact_text(document.title)
         file_rows.append(
             (
                 name,

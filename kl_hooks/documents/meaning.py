@@ -210,9 +210,11 @@ def add_pages_near(
         return list(page_lines), f"by words only: {problem}"
     for source, cosine in near:
         if isinstance(source, Chunk):
-            path, line = (source.document, source.first_line)
+            path = source.document
+            line = source.first_line
         else:
-            path, line = (source.path, 1)
+            path = source.path
+            line = 1
         percent = round(100 * (cosine - LEAST) / (1 - LEAST))
         if percent >= least and (path not in line_by_path or line_by_path[path].percent < percent):
             line_by_path[path] = PageLine(pages[path], line, "", percent)

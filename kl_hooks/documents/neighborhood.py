@@ -211,13 +211,11 @@ class Scope(NamedTuple):
         self, db: Database, nodes: Sequence[str]
     ) -> dict[str, Chunk | Record | Symbol | None]:
         """Nodes → what they are, of those that may be shown; None: a file, a test, a term."""
-        may, numbers = (
-            self.may,
-            {
-                node: passage.number
-                for node, passage in _Reader(db, self.documents).by_node(nodes).items()
-            },
-        )
+        may = self.may
+        numbers = {
+            node: passage.number
+            for node, passage in _Reader(db, self.documents).by_node(nodes).items()
+        }
         chunks = {chunk.id: chunk for chunk in load_chunks(self.ws, list(numbers.values()))}
         values: dict[str, Chunk | Record | Symbol | None] = {
             node: chunks[number] for node, number in numbers.items() if number in chunks
@@ -297,10 +295,12 @@ def neighborhood(
 
     Nothing is reached by way of what may not be shown. `relations`: only these (none: all).
     """
-    reader, agent_links = _Reader(db, scope.documents), scope.agent_links()
+    reader = _Reader(db, scope.documents)
+    agent_links = scope.agent_links()
     levels = dict.fromkeys(sorted(starts), 0)
     links_found: dict[tuple[str, str, str], Link] = {}
-    front, cut = list(levels), False
+    front = list(levels)
+    cut = False
     for level in range(1, depth + 1):
         near = reader.near(front, hubs=level == 1)
         for link in agent_links:

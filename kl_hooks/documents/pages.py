@@ -62,7 +62,8 @@ def document_text(ws: Workspace, page: Page) -> PageText:
         body = read_page(ws, page.path).body
         files = tuple(find_file_links(page.path, body))
     else:
-        body, files = "".join(one.text for one in added_texts(ws, [page.path], whole=True)), ()
+        body = "".join(one.text for one in added_texts(ws, [page.path], whole=True))
+        files = ()
     marked = not page.path.endswith((".rst", ".txt"))
     return PageText(
         page.title, tuple(find_wikilinks(body)) if marked else (), body, files if marked else ()
@@ -80,7 +81,8 @@ def add_linking_documents(
     """
     others = {one.path: one for one in document_pages(ws, may)}
     pages = _graph_pages(ws)
-    names, documents = PageNames(pages), PageNames(others.values())
+    names = PageNames(pages)
+    documents = PageNames(others.values())
     sources = dict(others)
     if page.path in others:
         sources |= {one.path: one for one in pages}

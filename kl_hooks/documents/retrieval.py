@@ -118,7 +118,8 @@ def _candidates(
             ws, [passage.document for passage in chunks if not passage.is_file]
         )
     }
-    candidates, sections = list[Candidate](), set[str]()
+    candidates = list[Candidate]()
+    sections = set[str]()
     for passage in chunks:
         # a section of a page is a node of the graph; of one that was cut in several, only the best
         # passage has its ID
@@ -126,12 +127,11 @@ def _candidates(
         if node and node not in sections:
             identifier, line = (node, line)
         else:
-            identifier, line = (passage_id(passage), passage.first_line)
+            identifier = passage_id(passage)
+            line = passage.first_line
         sections.add(node)
-        title, lines = (
-            " › ".join(dict.fromkeys((passage.title, *passage.heading))),
-            f"{passage.first_line}-{passage.last_line}",
-        )
+        title = " › ".join(dict.fromkeys((passage.title, *passage.heading)))
+        lines = f"{passage.first_line}-{passage.last_line}"
         base = Candidate(
             id=identifier,
             kind=PAGE_KIND,

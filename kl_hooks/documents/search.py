@@ -63,7 +63,9 @@ FUSIONS: Final = ("rrf", "weighted", "simple", "cascade")
 """Reciprocal rank; weighted sum of scores; best score; one list after the other."""
 _K: Final = 60
 """Of reciprocal rank fusion (Cormack, Clarke, Büttcher, SIGIR 2009)."""
-_SCORE, _OVERLAP, _PLACE = 0.5, 0.3, 0.2
+_SCORE = 0.5
+_OVERLAP = 0.3
+_PLACE = 0.2
 """Weights of what `rerank` adds up."""
 
 
@@ -338,7 +340,9 @@ def _search(
     asked = _Asked(query, words, mode, looked, wanted, allowed, may, options)
     with _graph(ws, notes, scan) as db:
         ranking = _rank(ws, db, asked, near, notes)
-    terms, counts, groups = set(search_terms(words)), ranking.counts, ranking.groups
+    terms = set(search_terms(words))
+    counts = ranking.counts
+    groups = ranking.groups
     if options.rerank:
         matches = _reranked(ranking.matches, terms)
     else:
@@ -403,10 +407,12 @@ def _rank(
     notes: list[str],
 ) -> _Ranking:
     """What fits by words, by meaning, and by links. `near`: the nearest in meaning."""
-    mode, options = asked.mode, asked.options
+    mode = asked.mode
+    options = asked.options
     matches: list[_Match] = []
     lone = frozenset[str]()
-    counts, groups = dict.fromkeys(asked.looked, 0), list[CommunitySummary]()
+    counts = dict.fromkeys(asked.looked, 0)
+    groups = list[CommunitySummary]()
     took_part = ["words"] if mode != "vector" else []
     if mode in ("vector", "hybrid") or near:
         took_part.append("meaning")
@@ -638,7 +644,8 @@ def _with_lone_first(matches: list[_Match], lone: Collection[str]) -> list[_Matc
 
     `lone`: keys of at most three of them.
     """
-    first, further = matches[:_FIRST], matches[_FIRST:]
+    first = matches[:_FIRST]
+    further = matches[_FIRST:]
     below = [match for match in further if _key(match.what) in lone]
     displaced = [match for match in reversed(first) if _key(match.what) not in lone][: len(below)]
     if not displaced:
@@ -678,7 +685,8 @@ def _linked(
     seeds = _seeds(matches)
     is_weak = all(match.is_weak for match in matches[:_SEEDS])
     around = neighborhood(db, seeds, options.hops, scope)
-    weights, linked_values = around.weights(seeds), scope.look_up(db, list(around.levels))
+    weights = around.weights(seeds)
+    linked_values = scope.look_up(db, list(around.levels))
     linked = []
     for node, what in linked_values.items():
         if what is None or _kind_of(what) not in wanted:
@@ -744,7 +752,8 @@ def _within_budget(
     """The first summaries, in at most half of the budget, and the first results that fit; and what
     was omitted.
     """
-    left, stated = budget * CHARACTERS_OF_A_TOKEN, list[CommunitySummary]()
+    left = budget * CHARACTERS_OF_A_TOKEN
+    stated = list[CommunitySummary]()
     for group in groups:
         if len(group.summary) > left - budget * CHARACTERS_OF_A_TOKEN // 2:
             break
@@ -1008,13 +1017,13 @@ def _passage_marks(
 
 
 def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str, ...]]) -> Result:
-    value, score, parts = match.what, match.score, match.parts
+    value = match.what
+    score = match.score
+    parts = match.parts
     if isinstance(value, Chunk):
         title = " › ".join(dict.fromkeys((value.title, *value.heading)))
-        path, snippet = (
-            value.document if value.is_file else "",
-            _snippet_of(value.text, words, value.first_line),
-        )
+        path = value.document if value.is_file else ""
+        snippet = _snippet_of(value.text, words, value.first_line)
         return Result(
             "document",
             passage_id(value),
@@ -1087,7 +1096,8 @@ def _snippet_of(text: str, words: Collection[str], first_line: int) -> Snippet:
         begin = values.index(max(values))
     else:
         begin = next((n for n, line in enumerate(lines) if line.strip()), 0)
-    excerpt, matches = "", list[tuple[int, int]]()
+    excerpt = ""
+    matches = list[tuple[int, int]]()
     for number in range(begin, min(begin + _SNIPPET_LINES, len(lines))):
         line = lines[number].rstrip()
         if excerpt and len(excerpt) + len(line) > _SNIPPET:

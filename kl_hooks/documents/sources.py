@@ -42,7 +42,8 @@ def repository_path(ws: Workspace, path: Path) -> str:
     """Return a file's path in the repository, links of its folders followed; empty where it is
     outside, or in what is never read: git's and kl's own folders, and other repositories.
     """
-    root, real = ws.root.resolve(), path.resolve()
+    root = ws.root.resolve()
+    real = path.resolve()
     if not real.is_relative_to(root):
         return ""
     inside = real.relative_to(root)
@@ -62,7 +63,8 @@ def read_source(ws: Workspace, record: Record, may: Visibility) -> Source:
     if not is_refreshable(record):
         return Source(None, _not_refreshable(record))
     path = Path(record.text("added_path"))
-    place, add_again = one_line(str(path), 200), "Add it again: kl document add PATH"
+    place = one_line(str(path), 200)
+    add_again = "Add it again: kl document add PATH"
     if path.is_absolute() or ".." in path.parts:
         return Source(None, f"{place} is outside the repository. {add_again}")
     if folder := _foreign_folder(ws, path):

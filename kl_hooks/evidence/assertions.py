@@ -56,7 +56,8 @@ def add_claim(
         )
     author = redact(author or _author(ws))
     with ledger_writer(ws) as db:
-        asserted_at, until = iso(ws.clock.now()), iso(expires) if expires else None
+        asserted_at = iso(ws.clock.now())
+        until = iso(expires) if expires else None
         # redacted before the claim is made: its ID is a digest of the text, and must be that of
         # what is stored
         claim = _asserted_claim(
@@ -89,7 +90,8 @@ def _author(ws: Workspace) -> str:
 
 
 def _assertion_receipt(claim: Claim) -> Receipt:
-    author, asserted_at = claim.last_author, claim.since
+    author = claim.last_author
+    asserted_at = claim.since
     detail: dict[str, Any] = {"text": claim.text, "author": author, "expires": claim.expires}
     if claim.cites:
         detail |= {"support": list(claim.cites)}
@@ -294,7 +296,8 @@ def count_citations(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
 
 
 def _with_citations(claim: Claim, observed: Mapping[str, tuple[Observation, str]]) -> Claim:
-    support, reasons = list(claim.support), list(claim.reasons)
+    support = list(claim.support)
+    reasons = list(claim.reasons)
     for ref in claim.cites:
         # what nobody answers for counts as removed: an unknown ID must not support anything
         removed = (

@@ -120,7 +120,8 @@ def current_claims(
     # here: most commands that import claims ask for none
     from kl_hooks.evidence.flaky import FlakyPasses
 
-    flaky, receipts = FlakyPasses(ws, db), {one.id: one.receipt for one in entries}
+    flaky = FlakyPasses(ws, db)
+    receipts = {one.id: one.receipt for one in entries}
     return [aged(_without_flaky(claim, flaky, receipts), ws.clock.now(), days) for claim in derived]
 
 

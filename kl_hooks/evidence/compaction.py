@@ -65,7 +65,8 @@ def choose_compactable(
     # sets that were added: 200 runs of 20,000 tests took 2 s, of which nearly all was adding the
     # same names again
     added: set[int] = set()
-    compactable, of_tests = [], 0
+    compactable = []
+    of_tests = 0
     for age, run in enumerate(runs):
         of_tests += run.source in COMPACTABLE
         newest = age < RETAINED or (run.source in COMPACTABLE and of_tests <= RETAINED)
@@ -101,7 +102,8 @@ def all_runs(db: Database) -> list[Run]:
     ):
         if tests is not None and tests not in lists:
             lists[tests] = frozenset(f"test:{name}" for name in test_names(db, tests))
-        names, special_names = lists.get(tests, frozenset()), special.get(seq, set())
+        names = lists.get(tests, frozenset())
+        special_names = special.get(seq, set())
         # nearly always a part of the list: then runs of one list share one set, see
         # `choose_compactable`
         names = names if special_names <= names else names | special_names
@@ -141,7 +143,8 @@ def compact(db: Database, ids: Iterable[str], now: int) -> int:
 
 def expired_claims(claims: Iterable[Claim], numbers: Lifecycle, now: int) -> list[Change]:
     """The asserted claims that are to be archived. Pure."""
-    changes, days = [], numbers.max_provenance_age_days
+    changes = []
+    days = numbers.max_provenance_age_days
     for claim in claims:
         if claim.freshness == "expired":
             reason = f"expired on {claim.expires}"

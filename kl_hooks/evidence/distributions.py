@@ -76,7 +76,8 @@ def read_folder(path: str) -> Folder:
     """List a folder. OSError where it can't be."""
     versions: dict[str, str] = {}
     metadata: dict[str, str] = {}
-    modules, start = set(), []
+    modules = set()
+    start = []
     for name in _listdir(path):
         stem, dot, ending = name.partition(".")
         if name.endswith(_METADATA):
@@ -242,7 +243,8 @@ class Uses(NamedTuple):
 
     def required(self, names: Iterable[str]) -> frozenset[str]:
         """These distributions, and those that they require."""
-        reached, waiting = set(names), list(names)
+        reached = set(names)
+        waiting = list(names)
         while waiting:
             new = [name for name in self.requires.get(waiting.pop(), ()) if name not in reached]
             reached.update(new)
@@ -276,7 +278,8 @@ class Distributions(NamedTuple):
         if not isinstance(plain, Mapping) or not isinstance(plain.get("versions"), list | tuple):
             return None
         folders = plain.get("folders")
-        plugins, own = receipt.environment.get("plugins"), plain.get("own")
+        plugins = receipt.environment.get("plugins")
+        own = plain.get("own")
         return cls(
             _pairs(plain["versions"]),
             tuple(map(_read_name, folders)) if isinstance(folders, list | tuple) else (),

@@ -384,7 +384,8 @@ class Executed:
 
     def _reachable(self, path: str) -> frozenset[str]:
         if ("files", path) not in self._cache:
-            paths, todo = {path}, [path]
+            paths = {path}
+            todo = [path]
             while todo:
                 new = [
                     imported
@@ -645,7 +646,8 @@ def pending_executed(places: Iterable[SpoolPlace], now: int) -> list[PendingFile
             for entry in entries:
                 if not entry.name.endswith(_SUFFIX) or entry.name.startswith("."):
                     continue
-                path, run = place.folder / entry.name, entry.name.removesuffix(_SUFFIX)
+                path = place.folder / entry.name
+                run = entry.name.removesuffix(_SUFFIX)
                 if not place.believes(path):
                     continue
                 age = now / 1_000_000 - entry.stat(follow_symlinks=False).st_mtime
@@ -713,7 +715,8 @@ def import_executed(db: Database, files: Iterable[PendingFile]) -> Settled:
     """Import what waits, after the receipts and in their transaction. A file without a receipt
     waits on.
     """
-    done, bad = [], []
+    done = []
+    bad = []
     for pending in files:
         headers = [
             json.loads(row[0])

@@ -122,7 +122,8 @@ class Comparison:
         has another name in the other run, and is known to be the same: nothing of its files is
         compared.
         """
-        a, b = self._executed(attempt.receipt), self._executed(other.receipt)
+        a = self._executed(attempt.receipt)
+        b = self._executed(other.receipt)
         installed = self.distributions(attempt, other)
         if a is None or b is None or attempt.test not in a.tests or other.test not in b.tests:
             return installed, False
@@ -150,7 +151,8 @@ class Comparison:
 
     def distributions(self, attempt: Attempt, other: Attempt) -> tuple[str, ...]:
         """`docutils 0.20 → 0.21`: what the test reaches, and had another version in these runs."""
-        reach, other_reach = self._reach(attempt.receipt), self._reach(other.receipt)
+        reach = self._reach(attempt.receipt)
+        other_reach = self._reach(other.receipt)
         if reach is None or other_reach is None:
             return ()
         return tuple(reach.differing(other_reach, attempt.test, other.test))
@@ -263,11 +265,10 @@ def wilson_interval(hits: int, number: int, z: float = 1.96) -> tuple[float, flo
     """The score interval of a share (E. B. Wilson 1927, JASA 22:209): sound for few runs and for
     shares near 0.
     """
-    share, square = hits / number, z * z / number
-    middle, spread = (
-        share + square / 2,
-        z * sqrt(share * (1 - share) / number + square / number / 4),
-    )
+    share = hits / number
+    square = z * z / number
+    middle = share + square / 2
+    spread = z * sqrt(share * (1 - share) / number + square / number / 4)
     return max(0.0, (middle - spread) / (1 + square)), min(1.0, (middle + spread) / (1 + square))
 
 
@@ -345,7 +346,8 @@ class FlakyPasses:
         if flaky is None:
             return None
         result = flaky.passed.result._replace(subject=f"test:{name}")
-        witness, own = flaky.failed, Attempt(receipt, result, _environment(receipt))
+        witness = flaky.failed
+        own = Attempt(receipt, result, _environment(receipt))
         if witness.environment != own.environment:
             return None
         if self._compare.distributions(witness, own):

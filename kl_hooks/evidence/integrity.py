@@ -52,7 +52,9 @@ def audit(db: Database | None, marks: Marks) -> Audit:
     mark = marks.first
     problems: list[str] = []
     folds: list[int] = []
-    chain, last_seq, marked = CHAIN_START, 0, CHAIN_START if mark and not mark["seq"] else None
+    chain = CHAIN_START
+    last_seq = 0
+    marked = CHAIN_START if mark and not mark["seq"] else None
     for row in db.rows(_ROWS) if db else ():
         seq = row[0]
         if not isinstance(seq, int):

@@ -85,7 +85,8 @@ def _flaws(receipt: Receipt) -> Iterator[str]:
         yield "its exit code is no number"
     if not isinstance(result.get("how", ""), str):
         yield "how it ended is no text"
-    reasons, counts = result.get("reasons", []), result.get("counts", {})
+    reasons = result.get("reasons", [])
+    counts = result.get("counts", {})
     if not isinstance(reasons, list | tuple) or not all(isinstance(r, str) for r in reasons):
         yield "its reasons are no texts"
     if not _is_mapping(counts) or not all(_is_count(n) for n in counts.values()):
@@ -140,7 +141,8 @@ def receipt_from_records(records: Sequence[Any]) -> Receipt | None:
     """
     if not records or _schema_of_records(records) != SPOOL_SCHEMA:
         return None
-    opening, end = records[0], next((r for r in reversed(records) if _is(r, "end")), None)
+    opening = records[0]
+    end = next((r for r in reversed(records) if _is(r, "end")), None)
     tests, lines = _tests(records, end is None)
     others = tuple(other for record in records if (other := _other(record)))
     # by name, not as they ran: under xdist each run has another order, and equal lists are stored
@@ -280,7 +282,8 @@ def pending_captures(places: Iterable[SpoolPlace], now: int) -> tuple[list[Pendi
     """The files that can be imported, oldest first, and how many can't: still being written, or of
     a newer kl. `now`: microseconds.
     """
-    captures, waiting = [], 0
+    captures = []
+    waiting = 0
     for path, place in _pending_files(places, now):
         try:
             spool = read_spool(path, place.key)

@@ -206,7 +206,8 @@ def test_names(db: Database, test_list: int) -> list[str]:
     row = db.row("SELECT tests FROM test_list WHERE id = ?", (test_list,))
     ids = unpack_ids(row[0]) if row else []
     # a range, since a statement takes a limited number of values (999 before SQLite 3.32)
-    low, high = min(ids, default=0), max(ids, default=0)
+    low = min(ids, default=0)
+    high = max(ids, default=0)
     names: dict[int, str] = dict(
         db.rows("SELECT id, nodeid FROM test WHERE id BETWEEN ? AND ?", (low, high))
     )
@@ -387,9 +388,11 @@ def count_tests(db: Database, among: int = 200) -> int:
     ):
         try:
             plain = json.loads(header)
-            selection, result = plain["selection"], plain["result"]
+            selection = plain["selection"]
+            result = plain["result"]
             ran = selection.get("ran") or sum((result.get("counts") or {}).values())
-            complete, limited = bool(result.get("complete")), bool(selection_limits(selection))
+            complete = bool(result.get("complete"))
+            limited = bool(selection_limits(selection))
         except UNREADABLE:
             continue
         if complete and ran and not limited:
@@ -771,7 +774,8 @@ def pack_ids(ids: Sequence[int]) -> bytes:
 
 def unpack_ids(blob: bytes) -> list[int]:
     """The inverse."""
-    ids, identifier = [], 0
+    ids = []
+    identifier = 0
     for zigzag in _read_varints(_unpack(blob)):
         identifier += zigzag // 2 if zigzag % 2 == 0 else -(zigzag + 1) // 2
         ids.append(identifier)

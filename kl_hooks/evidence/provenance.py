@@ -92,7 +92,8 @@ def is_document(path: str) -> bool:
     """Whether a file is documentation, or is what kl or an editor leaves: no run is needed after an
     edit of it.
     """
-    name, folder = path.rpartition("/")[2], path.partition("/")[0]
+    name = path.rpartition("/")[2]
+    folder = path.partition("/")[0]
     if path.startswith(".kl/") or name.endswith(HARMLESS) or _DOCUMENT_NAMES.fullmatch(name):
         return not path.endswith(".py")
     return folder in ("doc", "docs") and name.endswith(".txt")
@@ -105,7 +106,8 @@ def edits_since(repo: Repository, green: Mapping[str, Any], place: WorktreeState
     `green`: `run`, `head`, `dirty` and `changes` of that run (see `WorktreeState.differences`). No
     file is read, and git is asked only where HEAD is another commit. GitFailed.
     """
-    before, head = green["changes"], green["head"]
+    before = green["changes"]
+    head = green["head"]
     if not isinstance(before, Mapping) or not head or (green["dirty"] and not before):
         return ""
     paths = {

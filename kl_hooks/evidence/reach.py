@@ -118,7 +118,8 @@ class Reach:
         """`docutils 0.20 → 0.21`, of what a test reaches and that two runs recorded with two
         versions, or that only one of them had. `other_test`: what the test is called in the other.
         """
-        before, after = self.distributions.versions, other.distributions.versions
+        before = self.distributions.versions
+        after = other.distributions.versions
         names = self.of(test) | other.of(other_test)
         changed = [
             change_words(name, before[name], after[name])

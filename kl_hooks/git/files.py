@@ -338,7 +338,8 @@ def files_matching(folder: Path, patterns: bytes, scratch: Path) -> list[str]:
     `scratch` is an empty folder of the caller's for an empty repository and the patterns. Links are
     not followed; names that are not UTF-8 are omitted. Raises GitMissing, GitFailed.
     """
-    listed, empty = scratch / "patterns", scratch / "empty.git"
+    listed = scratch / "patterns"
+    empty = scratch / "empty.git"
     listed.write_bytes(patterns)
     git("init", "-q", "--bare", str(empty), cwd=scratch)
     out = git(

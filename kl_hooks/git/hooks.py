@@ -164,7 +164,8 @@ def install_hooks(
 
 
 def _install(path: Path, text: bytes) -> HookChange:
-    main, legacy = path, path.with_name(path.name + _LEGACY)
+    main = path
+    legacy = path.with_name(path.name + _LEGACY)
     host = _runs_legacy_hook(_hook_content(main)) and not _is_ours(_hook_content(main))
     if (
         not host
@@ -237,7 +238,8 @@ def uninstall_hooks(repo: Repository) -> list[HookChange]:
 
 
 def _uninstall(path: Path, target: Path) -> list[HookChange]:
-    there, chained = _hook_content(target), path.with_name(path.name + _CHAINED)
+    there = _hook_content(target)
+    chained = path.with_name(path.name + _CHAINED)
     if there is None or not _is_ours(there):
         return []
     if _is_edited(there):
@@ -349,7 +351,8 @@ def _place(repo: Repository) -> _Place:
     """Where git looks for git hooks, and whether that is inside `.git`: anything else belongs to
     somebody.
     """
-    usual, asked = repo.common_dir / "hooks", read_git_settings(repo).hooks_path
+    usual = repo.common_dir / "hooks"
+    asked = read_git_settings(repo).hooks_path
     folder = repo.top / os.path.expanduser(asked) if asked else usual  # noqa: PTH111
     real = folder.resolve()
     return _Place(

@@ -370,7 +370,8 @@ def _merge(repo: Repository, ref: str, theirs: str) -> None:
         return
 
     def make_tree(old: str) -> str:
-        here, there = rows_of(repo, old), rows_of(repo, theirs)
+        here = rows_of(repo, old)
+        there = rows_of(repo, theirs)
         differing = [
             name
             for name in here.keys() & there.keys()
@@ -407,7 +408,8 @@ def fetch_with(repo: Repository, remote: str) -> str:
         raise UsageProblem(
             "there is no such remote.", place=f"--sync {remote}", hint="See: git remote -v"
         )
-    key, spec = f"remote.{remote}.fetch", _refspec(remote)
+    key = f"remote.{remote}.fetch"
+    spec = _refspec(remote)
     if (
         spec
         not in git_in(repo, "config", "--get-all", key, ok=(0, 1))

@@ -85,7 +85,9 @@ class TreeBuilder:
         """The rows of a tree object; the ids of folders in it are noted, they need not be
         opened.
         """
-        content, size, position = self._load(tree_id.hex()) if self._load else b"", len(tree_id), 0
+        content = self._load(tree_id.hex()) if self._load else b""
+        size = len(tree_id)
+        position = 0
         while position < len(content):
             end = content.index(b"\0", position)
             mode, _, name = content[position:end].partition(b" ")
@@ -169,7 +171,8 @@ def _tree_reader(repo: Repository) -> Iterator[Callable[[str], bytes]]:
     with start_git(
         *directory_options(repo), "cat-file", "--batch", cwd=repo.top, stdin=True
     ) as process:
-        writer, reader = process.stdin, process.stdout
+        writer = process.stdin
+        reader = process.stdout
         assert writer is not None and reader is not None
 
         def read(tree: str) -> bytes:

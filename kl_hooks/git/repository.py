@@ -234,7 +234,9 @@ def read_git_settings(repo: Repository) -> GitSettings:
     pattern = r"^(kl\..*|filter\..*|core\.hookspath|core\.filemode)$"
     out = git_in(repo, "config", "-z", "--show-scope", "--get-regexp", pattern, ok=(0, 1))
     kl: dict[str, str] = {}
-    hooks_path, drivers, file_mode = None, set(), True
+    hooks_path = None
+    drivers = set()
+    file_mode = True
     cells = out.decode("utf-8", "surrogateescape").split("\0")
     for scope, pair in zip(cells[::2], cells[1::2], strict=False):
         name, equals, value = pair.partition("\n")

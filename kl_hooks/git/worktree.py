@@ -33,7 +33,9 @@ from kl_hooks.git.run import GitFailed, git, is_one_moment, once, start_git, was
 
 REMOVED: Final = b""
 _GITLINK: Final = b"160000"
-_PLAIN, _EXECUTABLE, _LINK = b"100644", b"100755", b"120000"
+_PLAIN = b"100644"
+_EXECUTABLE = b"100755"
+_LINK = b"120000"
 _REGULAR: Final = ("100644", "100755")
 _NEEDS_QUOTES: Final = re.compile(rb'[\x00-\x1f"\\\x7f]')
 _UNTRACKED_LINE: Final = re.compile(r"\0\? [^\0]*")
@@ -113,7 +115,8 @@ class FileListing(NamedTuple):
         """
         # one expression over the whole answer: of 11,000 files line by line takes five times as
         # long
-        modes, ends = "|".join(_REGULAR), "|".join(map(re.escape, suffixes))
+        modes = "|".join(_REGULAR)
+        ends = "|".join(map(re.escape, suffixes))
         row = rf"(?:\A|(?<=\0))[^?\0] ({modes}) ([0-9a-f]+) 0\t([^\0]*(?:{ends}))(?=\0|\Z)"
         return re.findall(row, self.listing)
 
@@ -191,7 +194,8 @@ def _scan(
     compare = (
         ("diff-files", *_DIFF_OPTIONS) if base is None else ("diff-index", *_DIFF_OPTIONS, base)
     )
-    command, off = (*compare, "--", *paths), filters_off(settings)
+    command = (*compare, "--", *paths)
+    off = filters_off(settings)
     with start_git(*directory_options(repo), *command, cwd=repo.top, config=off) as comparison:
         listing = _list_files(repo, paths, untracked)
         assert comparison.stdout is not None
@@ -622,7 +626,8 @@ def _real_changes(
 
 
 def _total_size(repo: Repository, paths: Iterable[bytes]) -> int:
-    top, total = os.fsencode(repo.top), 0
+    top = os.fsencode(repo.top)
+    total = 0
     for path in paths:
         with suppress(OSError):
             total += os.lstat(os.path.join(top, path)).st_size  # noqa: PTH118

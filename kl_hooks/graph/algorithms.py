@@ -134,7 +134,8 @@ def communities(nodes: Sequence[_N], weights: Mapping[tuple[_N, _N], float]) -> 
     links: dict[int, dict[int, float]] = {place: {} for place in range(len(nodes))}
     place_of = {node: place for place, node in enumerate(nodes)}
     for ends, weight in weights.items():
-        first, second = place_of[ends[0]], place_of[ends[1]]
+        first = place_of[ends[0]]
+        second = place_of[ends[1]]
         links[first][second] = links[first].get(second, 0.0) + weight
         links[second][first] = links[second].get(first, 0.0) + weight
     members = [[place] for place in range(len(nodes))]
@@ -158,7 +159,9 @@ def communities(nodes: Sequence[_N], weights: Mapping[tuple[_N, _N], float]) -> 
                     within[mine] += weight
                 else:
                     between[mine][theirs] = between[mine].get(theirs, 0.0) + weight
-        links, members, inside = between, merged, within
+        links = between
+        members = merged
+        inside = within
     return [[nodes[place] for place in sorted(some)] for some in sorted(members, key=min)]
 
 
@@ -168,7 +171,8 @@ def _moved(links: Mapping[int, Mapping[int, float]], inside: Sequence[float]) ->
     """
     degrees = [sum(near.values()) + inside[node] for node, near in links.items()]
     total = sum(degrees)
-    group_of, sums = list(range(len(degrees))), list(degrees)
+    group_of = list(range(len(degrees)))
+    sums = list(degrees)
     moved = total > 0
     while moved:
         moved = False

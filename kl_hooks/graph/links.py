@@ -177,10 +177,12 @@ def replace_columns(db: Rows, batch: Mapping[str, Columns], names: Interned | No
         new.update(sources, relations, targets, methods)
     number_by_text = (names or Interned(db)).of(new)
     owners = [number_by_text[path] for path in batch]
-    blocks, ends = [], set[tuple[int, int]]()
+    blocks = []
+    ends = set[tuple[int, int]]()
     for path, columns in batch.items():
         if columns:
-            owner, numbered = number_by_text[path], _numbered(columns, number_by_text)
+            owner = number_by_text[path]
+            numbered = _numbered(columns, number_by_text)
             blocks.append((owner, len(numbered[0]), pack(numbered)))
             ends |= _ends(numbered, owner)
     before = _stored_ends(db, owners)
@@ -360,7 +362,8 @@ def shape(db: Rows, most: int = 10) -> Shape:
     names = {
         row[0] for row in db.rows("SELECT id FROM link_names WHERE text >= ? AND text < ?", named)
     }
-    into, parent = Counter[int](), dict[int, int]()
+    into = Counter[int]()
+    parent = dict[int, int]()
 
     def root(node: int) -> int:
         while (above := parent.setdefault(node, node)) != node:
@@ -558,7 +561,8 @@ class BlockLookups:
         return reached_parts
 
     def _owners(self, nodes: Collection[int]) -> list[int]:
-        asked, owners = sorted(nodes), set[int]()
+        asked = sorted(nodes)
+        owners = set[int]()
         for batch in chunks(asked):
             sql = f"SELECT owner FROM link_ends WHERE name IN ({placeholders(batch)})"
             owners.update(row[0] for row in self._db.rows(sql, batch))

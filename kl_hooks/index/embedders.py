@@ -133,7 +133,8 @@ def _logging_unchanged() -> Iterator[None]:
     not its to set up.
     """
     root = logging.getLogger()
-    level, handlers = root.level, list(root.handlers)
+    level = root.level
+    handlers = list(root.handlers)
     try:
         yield
     finally:

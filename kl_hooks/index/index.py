@@ -176,7 +176,8 @@ def replace_texts(
     For whoever has a table of its own for the rest. Call it inside a transaction.
     """
     remove_files(db, batch, (corpus,))
-    writer, counts = SegmentWriter(db), dict[str, list[int]]()
+    writer = SegmentWriter(db)
+    counts = dict[str, list[int]]()
     for owner, documents in batch.items():
         if documents:
             counts[owner] = writer.add_prose(owner, list(map(_terms, documents)), corpus)

@@ -273,7 +273,9 @@ def document(text: SymbolText, path: Sequence[str]) -> Document:
         lengths[field] = len(field_terms)
         for term in field_terms:
             fields[field].setdefault(term, []).append(0)
-    field, position, into = Field.BODY, 1, fields[Field.BODY]
+    field = Field.BODY
+    position = 1
+    into = fields[Field.BODY]
     # one loop without calls but the cached one: it sees every word of every file
     for word in text.words.split(" "):
         if word in MARKS:
@@ -447,11 +449,9 @@ def file_terms(
 
 def _add_document(columns_by_term: dict[str, FileColumns], number: int, document: Document) -> None:
     for field, field_postings in enumerate(document.postings):
-        size, shifted, positioned = (
-            min(document.lengths[field], _MOST_LENGTH),
-            field << FIELD_SHIFT,
-            field >= POSITIONED,
-        )
+        size = min(document.lengths[field], _MOST_LENGTH)
+        shifted = field << FIELD_SHIFT
+        positioned = field >= POSITIONED
         for term, positions in field_postings.items():
             columns = columns_by_term.get(term)
             if columns is None:
@@ -524,7 +524,8 @@ def unpack(packed: bytes, wanted: Container[str]) -> dict[str, Columns]:
     ):
         total = ends[-1]
         for place in places:
-            start, end = ends[place], ends[place + 1]
+            start = ends[place]
+            end = ends[place + 1]
             column = bytearray((end - start) * width)
             for byte in range(width):
                 column[byte::width] = raw[
@@ -609,13 +610,15 @@ class SegmentWriter:
         Without positions: no search asks what is next to what in prose, and they are most of what
         would be written.
         """
-        totals, counts = [0] * len(Field), list[int]()
+        totals = [0] * len(Field)
+        counts = list[int]()
         postings = self._postings.setdefault(corpus, {})
         for number, document_fields in enumerate(documents, self._next):
             left = _MOST_TERMS
             for field in sorted(document_fields):
                 terms = document_fields[field][:left]
-                size, shifted = len(terms), field << FIELD_SHIFT
+                size = len(terms)
+                shifted = field << FIELD_SHIFT
                 left -= size
                 totals[field] += size
                 for term, count in Counter(terms).items():
@@ -667,7 +670,9 @@ class SegmentWriter:
             self._files,
             self._postings,
         )
-        self._files, self._rows, self._postings = [], [], {}
+        self._files = []
+        self._rows = []
+        self._postings = {}
         self._segment, self._first = self._segment + 1, self._next
 
 
@@ -725,7 +730,8 @@ def _blocks(postings: _ByCorpus) -> Iterator[tuple[int, str, bytes]]:
                 continue
             if block and size + count > _BLOCK:
                 yield corpus, next(iter(block)), pack(block)
-                block, size = {}, 0
+                block = {}
+                size = 0
             block[term] = columns_by_term[term]
             size += count
         if block:
@@ -955,7 +961,9 @@ class _Files(NamedTuple):
         unless `minor`.
         """
         place_of: dict[int, int] = {}
-        place, end, following = -1, 0, -1
+        place = -1
+        end = 0
+        following = -1
         # in order, a file is looked for once and not for each of its documents
         for doc in sorted(docs):
             if doc >= following:
@@ -1123,7 +1131,8 @@ class MemoryPostings:
     def paths_of(self, docs: Collection[int]) -> dict[int, str]:
         """As `Postings.paths_of`."""
         paths = list(self._files)
-        docs_of, minor = list(self._docs.values()), [self._files[path].minor for path in paths]
+        docs_of = list(self._docs.values())
+        minor = [self._files[path].minor for path in paths]
         files = _Files([], paths, list(self._starts.values()), docs_of, minor)
         return {doc: paths[place] for doc, place in files.places(docs).items()}
 

@@ -132,7 +132,8 @@ def failure_candidate(ws: Workspace, record: Record) -> Candidate:
     """Return a failure as a candidate for a context package: with the warning, and how often it
     happened.
     """
-    candidate, count = record_candidate(ws, record), occurrences(ws, record)
+    candidate = record_candidate(ws, record)
+    count = occurrences(ws, record)
     warning = f"DO NOT REPEAT: this failed {times_phrase(count.total)}, last on {count.last[:10]}."
     if record.text("prevention"):
         instead = f" Instead: {one_line(record.text('prevention'), 160)}"

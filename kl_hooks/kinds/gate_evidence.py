@@ -86,7 +86,8 @@ class _MeasuredCoverage(NamedTuple):
         """What the receipt of a run has; None where it measured nothing."""
         value = entry.receipt.result.get("coverage")
         plain = value if isinstance(value, Mapping) else {}
-        hundredths, precision = plain.get("hundredths"), plain.get("precision", 0)
+        hundredths = plain.get("hundredths")
+        precision = plain.get("precision", 0)
         sources = plain.get("sources", [])
         if not (_is_count(hundredths, 10_000) and _is_count(precision, 9)):
             return None

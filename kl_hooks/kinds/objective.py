@@ -62,9 +62,11 @@ class Progress:
             (one for one in (*self.completed, *self.remaining) if _key(one) == key), task.strip()
         )
         if done:
-            target, source = (self.completed, self.remaining)
+            target = self.completed
+            source = self.remaining
         else:
-            target, source = (self.remaining, self.completed)
+            target = self.remaining
+            source = self.completed
         if key not in map(_key, target):
             target = (*target, spelled)
         source = tuple(one for one in source if _key(one) != key)
@@ -80,7 +82,8 @@ class Progress:
         """Return an objective in a few lines: title, progress, at most five of the tasks that
         remain.
         """
-        done, total = len(self.completed), len(self.completed) + len(self.remaining)
+        done = len(self.completed)
+        total = len(self.completed) + len(self.remaining)
         if total:
             state = f"{self.percent} % ({done} of {counted(total, 'task')})"
         else:
@@ -112,9 +115,11 @@ def _fold_events(filed: Progress, events: Sequence[Event]) -> Progress:
     An Event counts as long as the file has its task where it was when the agent reported: what a
     person has moved, added or removed since then is the person's word.
     """
-    progress, agents = filed, dict[str, str]()
+    progress = filed
+    agents = dict[str, str]()
     for event in events:
-        task, done = str(event.body.get("task", "")), bool(event.body.get("done"))
+        task = str(event.body.get("task", ""))
+        done = bool(event.body.get("done"))
         if task and filed.list_of(task) == event.body.get("was", ""):
             progress = progress.with_task(task, done=done)
             agents[_key(task)] = event.session.removeprefix("agent:")

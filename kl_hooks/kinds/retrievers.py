@@ -97,7 +97,8 @@ def _find_anchored(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     with suppress(EnvironmentProblem):  # an older graph is better than none
         refresh_graph(ws)
     with ws.store.reading("graph") as db:
-        text, paths = "\n".join([*task.names, task.text]), (*task.paths, *task.signals.paths)
+        text = "\n".join([*task.names, task.text])
+        paths = (*task.paths, *task.signals.paths)
         matches = _matches(db, *_files_and_symbols_in(ws, db, text, paths))
         nearest = _nearest(ws, records, matches)
         stale = stale_reasons(ws, [one.record for one in nearest])
@@ -217,7 +218,8 @@ def _matches(
         for inside in symbols_in_file(db, path) if db is not None else ():
             add(inside.id, 0 if inside.id.startswith("namespace:") else 1, path)
     for symbol in symbols:
-        plain, own = _plain_name(symbol), split_id(symbol.id)[1]
+        plain = _plain_name(symbol)
+        own = split_id(symbol.id)[1]
         for node in (symbol.id, f"file:{plain}"):  # a record may hold a plain dotted name as a path
             add(node, 0, plain)
         for part in symbols_in_file(db, symbol.path) if db is not None else ():

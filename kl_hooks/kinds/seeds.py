@@ -218,7 +218,8 @@ def system_seeds(kinds: Mapping[str, Kind]) -> list[Seed]:
     for kind in kinds.values():
         folder = shipped(f"templates/seed/{kind.plural}")
         for path in sorted(folder.glob("*.md")) if folder.is_dir() else ():
-            name, data = f"templates/seed/{kind.plural}/{path.name}", path.read_bytes()
+            name = f"templates/seed/{kind.plural}/{path.name}"
+            data = path.read_bytes()
             document = read_document(kind, name, data)
             if document.record is None:
                 raise Problems(document.problems)
@@ -471,7 +472,8 @@ def _cut(text: str, name: str) -> str:
 
 def _without(ends: tuple[re.Pattern[str], re.Pattern[str]], text: str) -> str:
     """The text without what is between a beginning and the next end; linear in its length."""
-    parts, start = [], 0
+    parts = []
+    start = 0
     while (begin := ends[0].search(text, start)) and (end := ends[1].search(text, begin.end())):
         parts.append(text[start : begin.start()])
         start = end.end()
@@ -485,13 +487,13 @@ def _markdown_of(text: str) -> str:
     Directives other than code (`.. image::`, `.. contents::`), comments and targets are omitted
     with their blocks.
     """
-    lines, markdown, styles = text.splitlines(), list[str](), list[str]()
+    lines = text.splitlines()
+    markdown = list[str]()
+    styles = list[str]()
     number = 0
     while number < len(lines):
-        line, below = (
-            lines[number].rstrip(),
-            lines[number + 1].rstrip() if number + 1 < len(lines) else "",
-        )
+        line = lines[number].rstrip()
+        below = lines[number + 1].rstrip() if number + 1 < len(lines) else ""
         # docutils: from four characters on an underline may be shorter than its title, with a
         # warning
         if (
@@ -635,7 +637,8 @@ def pyproject_seeds(project: str, settings: Mapping[str, Any]) -> list[Seed]:
         seeds.append(
             _fact_seed(f"{project}__purpose", key, category, title, text, _PYPROJECT, text)
         )
-    stack, commands = _stack(settings), _commands(settings)
+    stack = _stack(settings)
+    commands = _commands(settings)
     for topic, title, lines in (
         ("stack", "What it is built with", stack),
         ("command", "Commands it brings", commands),

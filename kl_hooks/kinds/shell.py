@@ -72,11 +72,15 @@ def simple_commands(line: str, depth: int = 3) -> Iterator[Command]:
 
 
 def _split(line: str) -> Iterator[tuple[list[str], list[str]]]:
-    words, written, redirection = list[str](), list[str](), ""
+    words = list[str]()
+    written = list[str]()
+    redirection = ""
     for token in _TOKEN.finditer(line + "\n"):
         if token["end"]:
             yield words, written
-            words, written, redirection = [], [], ""
+            words = []
+            written = []
+            redirection = ""
         elif token["redirection"]:
             redirection = token["redirection"]
         else:

@@ -127,7 +127,9 @@ class RequestField(NamedTuple):
 
     def check(self, value: Any) -> None:
         """UsageProblem for a value that it does not take."""
-        bounds, choices, place = self.parameter.bounds, self.parameter.choices, self.public_name
+        bounds = self.parameter.bounds
+        choices = self.parameter.choices
+        place = self.public_name
         is_list = self.value_type is tuple and isinstance(value, tuple | list)
         # bool is a subclass of int: `true` would pass as 1
         is_of_type = is_list or type(value) is self.value_type

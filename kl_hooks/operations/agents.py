@@ -124,7 +124,8 @@ def _install(ws: Workspace, request: InstallRequest, _access: Access) -> Install
 
     if request.has_prompts and request.asks:
         raise UsageProblem("--prompts and --asks exclude each other.")
-    agent, repo = AGENTS[request.agent], _repository(ws)
+    agent = AGENTS[request.agent]
+    repo = _repository(ws)
     changes = install_agent(
         ws,
         repo,
@@ -165,7 +166,8 @@ def _uninstall(ws: Workspace, request: UninstallRequest, _access: Access) -> Ins
     from kl_hooks.agents.exclude import end_exclusion
     from kl_hooks.agents.setup import uninstall_agent
 
-    agent, repo = AGENTS[request.agent], _repository(ws)
+    agent = AGENTS[request.agent]
+    repo = _repository(ws)
     changes = uninstall_agent(ws, repo, agent, dry=request.is_dry_run)
     if not request.is_dry_run:
         end_exclusion(repo, agent.hooks_file)

@@ -368,7 +368,8 @@ def _allow(ws: Workspace, request: AllowRequest, _access: Access) -> Allowed:
 
 
 def _allowed_to_dict(allowed: Allowed) -> dict[str, Any]:
-    added, exception = allowed.added, allowed.added.exception
+    added = allowed.added
+    exception = allowed.added.exception
     return {
         "from": exception.source,
         "to": exception.target,

@@ -141,7 +141,8 @@ def _check(ws: Workspace, request: CheckRequest, _access: Access) -> LayerCheck:
     options = CheckOptions(trust=request.trust, manifest=_manifest(ws, request))
     started = time.perf_counter()
     sources = _sources(ws, request, span)
-    contents, remarks = list[CheckedContent](), list[str]()
+    contents = list[CheckedContent]()
+    remarks = list[str]()
     try:
         for source, since in sources.items():
             verdict, notes = run_check(ws, source, options._replace(since=since))

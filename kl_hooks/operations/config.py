@@ -87,7 +87,8 @@ def _settings(ws: Workspace, *, has_root: bool) -> Iterator[Setting]:
         if isinstance(value, Mapping):
             value = [f"{key}: {number}" for key, number in value.items()]
         yield Setting(name, list(value) if isinstance(value, tuple) else value, sources.of(name))
-    policy, source = ws.settings.verify, sources.of("verify_exclude")
+    policy = ws.settings.verify
+    source = sources.of("verify_exclude")
     yield Setting("verify_mode", policy.mode or "block", source if policy.mode else _DEFAULT)
     paths = [f"{path.folder}: {path.require} ({path.origin})" for path in policy.paths]
     yield Setting("verify_paths", paths, source if paths else _DEFAULT)

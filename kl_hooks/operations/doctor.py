@@ -564,7 +564,8 @@ def _folder_facts(ws: Workspace) -> _Facts:
     """What kl can't do in the other folders that it writes to, tried for real."""
     if not ws.initialized:
         return
-    home, cache = ws.root / ".kl", existing_folder(ws.state.cache)
+    home = ws.root / ".kl"
+    cache = existing_folder(ws.state.cache)
     refusal = refusal_in(home)
     if refusal is not None and refusal.step is Step.LOCK:  # records are written without one there
         words = f"{_refusal_words(home, refusal)} Of two commands at once one may undo the other."
@@ -584,7 +585,8 @@ def _no_place(ws: Workspace) -> str:
     """
     import tempfile
 
-    folder, there = ws.state.directory, existing_folder(ws.state.directory)
+    folder = ws.state.directory
+    there = existing_folder(ws.state.directory)
     if not there.is_dir():
         return f"{there} is not a folder"
     if os.statvfs(there).f_flag & os.ST_RDONLY:
@@ -600,7 +602,8 @@ def _no_place(ws: Workspace) -> str:
 
 
 def _can_be_written(ws: Workspace) -> tuple[str, str, str]:
-    folder, database = ws.state.directory, ws.state.database
+    folder = ws.state.directory
+    database = ws.state.database
     try:
         # a moment, not KL_LOCK_WAIT: whoever asks the doctor wants to know that the lock is taken
         with store_lock(ws.state.lock, wait=0.2, what="kl doctor"):

@@ -159,7 +159,8 @@ def _show_to_dict(shown: ShownEvidence) -> dict[str, Any]:
     if shown.recorded is None:
         assert shown.entry is not None
         return _entry_to_dict(shown.entry)
-    recorded, history = shown.recorded, shown.recorded.history
+    recorded = shown.recorded
+    history = shown.recorded.history
     return {
         "schema": "kl.evidence.known/1",
         "about": recorded.about,
@@ -302,7 +303,8 @@ def _checked_bundle(ws: Workspace, request: VerifyRequest) -> CheckedBundle:
     path = Path(request.file)
     if not path.exists():
         raise UsageProblem("no such file.", place=request.file)
-    now, trusted = iso(ws.clock.now()), trusted_keys(ws, request.trust_ref).keys
+    now = iso(ws.clock.now())
+    trusted = trusted_keys(ws, request.trust_ref).keys
     rows: list[SignedReceipt | Problem] = []
     for signed in read_bundle(FileOfEvidence(request.file, read_given(path), "", now, None)):
         if isinstance(signed, Problem):
@@ -411,7 +413,8 @@ def _import(ws: Workspace, request: ImportRequest, _access: Access) -> ImportedE
     from kl_hooks.sharing.file_import import import_file
     from kl_hooks.store.files import read_given
 
-    path, tree = Path(request.file), request.tree or None
+    path = Path(request.file)
+    tree = request.tree or None
     if not path.exists():
         raise UsageProblem("no such file.", place=request.file)
     # 40 digits of SHA-1, 64 of SHA-256: a shorter one may come to mean another tree as the

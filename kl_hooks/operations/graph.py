@@ -1004,7 +1004,8 @@ def _build(ws: Workspace, request: BuildRequest, access: Access) -> Built:
             "--precise compares the working tree; omit --at.", place="kl graph build"
         )
     with opened_graph(ws, request.rev, access, watch=request.watch) as graph:
-        scan, counts = graph.scan, graph_counts(graph.db, graph.kinds)
+        scan = graph.scan
+        counts = graph_counts(graph.db, graph.kinds)
         unread = graph.count_unread()
     if not request.precise:
         return Built(scan, counts, unread, None)
@@ -1014,7 +1015,8 @@ def _build(ws: Workspace, request: BuildRequest, access: Access) -> Built:
 
 
 def _built_to_dict(built: Built) -> dict[str, Any]:
-    scan, counts = built.scan, built.counts
+    scan = built.scan
+    counts = built.counts
     plain = {
         "files": scan.files,
         "parsed": scan.parsed,
@@ -1107,7 +1109,8 @@ def _stats(ws: Workspace, _request: StatsRequest, access: Access) -> GraphStats:
 
     sync_documents(ws)
     with opened_graph(ws, "", access) as graph:
-        counts, parts = graph_counts(graph.db, graph.kinds), shape(graph.db)
+        counts = graph_counts(graph.db, graph.kinds)
+        parts = shape(graph.db)
         documents = indexed_documents(ws, visible_documents(ws))
     passages = sum(document.chunks for document in documents)
     nodes = {**counts.nodes, **counts.knowledge, "document": len(documents), "passage": passages}

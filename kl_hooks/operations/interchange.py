@@ -137,7 +137,8 @@ def _import(ws: Workspace, request: ImportRequest, _access: Access) -> ImportedR
     require_initialized(ws)
     require_kinds(ws, (request.kind,))
     kind = ws.kinds[request.kind]
-    parsed, problems = [], []
+    parsed = []
+    problems = []
     for name in request.files:
         records, mistakes = parse_records(kind, name, _content(Path(name)))
         parsed += records
@@ -145,7 +146,8 @@ def _import(ws: Workspace, request: ImportRequest, _access: Access) -> ImportedR
     if problems:
         raise Problems(problems)
     plan = plan_import(ws, kind, parsed, partial(sign_record, ws))
-    values, ids = [record.raw for record in plan.new], [record.id for record in plan.new]
+    values = [record.raw for record in plan.new]
+    ids = [record.id for record in plan.new]
     bodies = [record.body for record in plan.new]
     if values:
         made = create_records(ws, kind, values, asked=ids, bodies=bodies, by=plan.by)

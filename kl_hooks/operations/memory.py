@@ -398,7 +398,8 @@ def _show(ws: Workspace, request: MemoryRequest, access: Access) -> ShownMemory:
     access.record(record)
     (item,) = review_items(ws, [record])
     quality = round(100 * item.quality(ws.clock.now()))
-    shown, notes = shown_record(ws, record), list[str]()
+    shown = shown_record(ws, record)
+    notes = list[str]()
     try:
         # last: a store that can't be written must not withhold the memory
         record_use(ws, record)

@@ -121,7 +121,8 @@ def perform(ws: Workspace, operation: Operation, request: Any, access: Access) -
         return _shown(ws, operation, request, access)
     from kl_hooks.operations.query_log import record_query
 
-    began, answer = time.perf_counter(), None
+    began = time.perf_counter()
+    answer = None
     try:
         shown = _shown(ws, operation, request, access)
         # a person reviews what is quarantined

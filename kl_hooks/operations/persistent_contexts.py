@@ -115,7 +115,8 @@ class CreateRequest(NamedTuple):
 
 def _create(ws: Workspace, request: CreateRequest, _access: Access) -> Context:
     options = request._asdict()
-    name, author = options.pop("name"), options.pop("author")
+    name = options.pop("name")
+    author = options.pop("author")
     return create_context(ws, writer(ws, author), name, **options)
 
 
@@ -194,7 +195,8 @@ def _write(ws: Workspace, request: WriteRequest, _access: Access) -> WrittenEntr
     options = EntryOptions(
         request.type or None, request.importance, request.confidence, request.tags or None
     )
-    caller, value = writer(ws, request.author), value_of(request.value, request.is_text)
+    caller = writer(ws, request.author)
+    value = value_of(request.value, request.is_text)
     entry = write_entry(ws, caller, request.name, request.path, value, options, merge=request.merge)
     return WrittenEntry(entry, ws.clock.now())
 

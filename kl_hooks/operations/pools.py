@@ -186,7 +186,8 @@ def _retention(text: str) -> dict[str, Any]:
 def _create(ws: Workspace, request: CreateRequest, _access: Access) -> PoolResult:
     options = request._asdict()
     options |= _retention(options.pop("retention"))
-    name, author = options.pop("name"), options.pop("author")
+    name = options.pop("name")
+    author = options.pop("author")
     options["ttl"] = options.pop("value_lifetime")
     return PoolResult(create_pool(ws, writer(ws, author), name, PoolOptions(**options)))
 
@@ -335,7 +336,8 @@ class Written(NamedTuple):
 
 
 def _write(ws: Workspace, request: WriteRequest, _access: Access) -> Written:
-    caller, value = writer(ws, request.author), value_of(request.value, request.is_text)
+    caller = writer(ws, request.author)
+    value = value_of(request.value, request.is_text)
     pool = write_pool(
         ws,
         caller,

@@ -358,7 +358,8 @@ def _why(ws: Workspace, request: TestRequest, _access: Access) -> TestHistory:
 
     require_initialized(ws)
     record = record_of_test(ws, request.test)
-    history, before = record.history, record.passed_before
+    history = record.history
+    before = record.passed_before
     of_failure = _of_failure(history) if history else {}
     return TestHistory(
         test=TestName(record.test),

@@ -58,7 +58,8 @@ def _propose(ws: Workspace, request: ProposeRequest, access: Access) -> Written:
 
     require_initialized(ws)
     values = request._asdict()
-    name, approves = values.pop("name"), values.pop("auto_approve")
+    name = values.pop("name")
+    approves = values.pop("auto_approve")
     author = values.pop("author")
     fields = {field: value for field, value in values.items() if value not in ("", ())}
     if author:

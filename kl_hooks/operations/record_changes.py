@@ -227,7 +227,8 @@ def _apply(
     from kl_hooks.records.write import apply_verb, pending_proposals
 
     require_initialized(ws)
-    record, author = get_record(ws, request.id, kind.name), agent_author(ws, request.author)
+    record = get_record(ws, request.id, kind.name)
+    author = agent_author(ws, request.author)
     # a verb that changes this record's status decides about the record, not about a change that
     # somebody proposed
     is_idle = record.status == verb.to or bool(verb.of and record.status not in verb.of)

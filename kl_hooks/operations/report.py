@@ -141,8 +141,12 @@ class _Parts:
         evidence: Snapshot,
         graph: Graph,
     ) -> None:
-        self._ws, self._texts, self._answer = ws, texts, answer
-        self._layers, self._evidence, self._graph = layers, evidence, graph
+        self._ws = ws
+        self._texts = texts
+        self._answer = answer
+        self._layers = layers
+        self._evidence = evidence
+        self._graph = graph
         content = content_of(ws)
         # what ran here needs no run of another content; those take long to compare
         is_own = answer.proof.state == "proven"
@@ -155,7 +159,8 @@ class _Parts:
 
     def report(self, change: Content | None) -> dict[str, Any]:
         """All of it, as JSON."""
-        ws, texts = self._ws, self._texts
+        ws = self._ws
+        texts = self._texts
         places = file_places(self._graph, texts)
         tests = report_tests(
             ws,
@@ -259,7 +264,9 @@ class _Parts:
     # now
 
     def _now(self, tests: ReportTests) -> dict[str, Any]:
-        answer, texts, proof = self._answer, self._texts, self._answer.proof
+        answer = self._answer
+        texts = self._texts
+        proof = self._answer.proof
         numbers = proof.tests
         runs = (*proof.runs, *(transfer.run for transfer in proof.transfers))
         return {
@@ -327,7 +334,8 @@ class _Parts:
         }
 
     def _waiting(self) -> dict[str, int]:
-        ws, readers = self._ws, self._texts.readers
+        ws = self._ws
+        readers = self._texts.readers
         if self._texts.is_published or not ws.initialized:
             return {}
         counts = records_by_status(ws, readers.without_denied)
@@ -383,7 +391,8 @@ def _knowledge(
     else:
         listed = []
     records = with_stale_status(ws, list(_readable(ws, texts, listed)))
-    shown, number_omitted = records[:_MOST_RECORDS], max(0, len(records) - _MOST_RECORDS)
+    shown = records[:_MOST_RECORDS]
+    number_omitted = max(0, len(records) - _MOST_RECORDS)
     targets = _links(texts, graph, shown, set(shown_symbols))
     rows = targets[:_MOST_LINKS]
     about = _by_source(rows)
@@ -457,7 +466,8 @@ def _date(record: Record) -> str | None:
 
 def _share(progress: Any) -> float | None:
     """The part of the tasks of an objective that are done; None: it has no tasks."""
-    done, total = len(progress.completed), len(progress.completed) + len(progress.remaining)
+    done = len(progress.completed)
+    total = len(progress.completed) + len(progress.remaining)
     if not total:
         return None
     return round(done / total, 4)

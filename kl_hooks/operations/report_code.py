@@ -79,12 +79,14 @@ def import_rows(
     """
     rows: dict[tuple[int, int, int], list[Any]] = {}
     for row in layer_map.imports():
-        source, target = file_place.get(row.path), file_place.get(row.imported)
+        source = file_place.get(row.path)
+        target = file_place.get(row.imported)
         if source is None or target is None:
             continue
         key = (source, target, row.line if row.state != ALLOWED else 0)
         if key not in rows:
-            reason, decision = texts.sentence(row.reason), texts.sentence(row.decision)
+            reason = texts.sentence(row.reason)
+            decision = texts.sentence(row.decision)
             rows[key] = [source, target, row.line, row.state, reason, decision]
     every = sorted(rows.values(), key=lambda row: (row[3] == ALLOWED, row))
     return ImportRows(every[:_MOST_IMPORTS], max(0, len(every) - _MOST_IMPORTS))

@@ -83,7 +83,8 @@ def report_tests(
     states = _states(runs, missing)
     states |= {test.test: STALE_HERE for test in failing if "::" in test.test} | states
     shown = sorted(name for name in states if texts.shows_file(TestName(name).path))
-    names, number_omitted = shown[:_MOST_TESTS], max(0, len(shown) - _MOST_TESTS)
+    names = shown[:_MOST_TESTS]
+    number_omitted = max(0, len(shown) - _MOST_TESTS)
     place = {name: at for at, name in enumerate(names)}
     run_place = {entry.receipt.run: at for at, entry in enumerate(entries)}
     is_other = _other_environments(entries)

@@ -29,7 +29,9 @@ class ReportTexts:
 
     def __init__(self, ws: Workspace, readers: Access, *, is_published: bool) -> None:
         """`readers`: for whom it is made; `is_published`: others than the user may open it."""
-        self._ws, self.readers, self.is_published = ws, readers, is_published
+        self._ws = ws
+        self.readers = readers
+        self.is_published = is_published
         self._shown: dict[str, bool] = {}
 
     def sentence(self, text: str) -> str:

@@ -127,7 +127,8 @@ def _search(ws: Workspace, request: SearchRequest, access: Access) -> Matches:
     from kl_hooks.documents.rounds import search_in_rounds
     from kl_hooks.documents.search import search
 
-    began, answer = time.perf_counter(), None
+    began = time.perf_counter()
+    answer = None
     asked = (ws, request.query, request.mode, request.collections, request.top_k)
     limits: dict[str, Any] = {"kinds": request.kinds, "may": access, "options": request.options}
     if request.rounds:
@@ -155,7 +156,8 @@ def _matches_to_dict(matches: Matches) -> dict[str, Any]:
     from kl_hooks.documents.rounds import answer_to_dict
     from kl_hooks.documents.search import communities_to_dict, result_to_dict
 
-    search_answer, explain = matches.found, matches.is_explained
+    search_answer = matches.found
+    explain = matches.is_explained
     plain: dict[str, Any] = {
         "query": search_answer.query,
         "mode": search_answer.mode,

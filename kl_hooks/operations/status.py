@@ -272,7 +272,8 @@ def _manifest_has_mistakes(ws: Workspace) -> bool:
 
 
 def _to_dict(status: Status) -> dict[str, Any]:
-    place, content = status.place, status.content
+    place = status.place
+    content = status.content
     return {
         "root": status.root,
         "state": status.folder,

@@ -222,7 +222,8 @@ def _migrate(ws: Workspace, request: MigrateRequest, _access: Access) -> Migrate
     from kl_hooks.store.store import Store
 
     _require_person(ws)
-    target, source = request.target, request.source
+    target = request.target
+    source = request.source
     if bool(target) == bool(source):
         raise UsageProblem("give either --to or --from.", place="kl store migrate")
     address = _address(ws, target or source, request.repository)

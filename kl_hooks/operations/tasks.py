@@ -78,10 +78,8 @@ class NewRequest(NamedTuple):
 
 def _new(ws: Workspace, request: NewRequest, access: Access) -> Written:
     values = request._asdict()
-    title, is_by_agent = (
-        values.pop("title") or values.pop("title_option"),
-        values.pop("is_by_agent"),
-    )
+    title = values.pop("title") or values.pop("title_option")
+    is_by_agent = values.pop("is_by_agent")
     wrong = valid_tokens([*request.requires, *request.produces])[1]
     if wrong:
         raise Problems([Problem("kl task new", 0, 0, f"{error}.") for error in wrong])

@@ -386,8 +386,10 @@ class Forgotten(NamedTuple):
 
 
 def _forget(ws: Workspace, request: ForgetRequest, _access: Access) -> Forgotten:
-    memory, key = Memory(ws, writer(ws, request.author, request.session)), request.key
-    tiers, elsewhere = memory.forget(key, request.tier), ""
+    memory = Memory(ws, writer(ws, request.author, request.session))
+    key = request.key
+    tiers = memory.forget(key, request.tier)
+    elsewhere = ""
     if not (tiers or request.tier) and (shared := memory.read(key, "shared")):
         command = memory.removal_command(key, shared.more["pool"])
         elsewhere = f"{shared.source}, has it. Remove it there with: {command}"

@@ -72,7 +72,8 @@ class AddRequest(NamedTuple):
 
 def _add(ws: Workspace, request: AddRequest, _access: Access) -> Change:
     _require_person(ws)
-    name, role = request.name, request.role
+    name = request.name
+    role = request.role
     if ws.git_settings and ws.git_settings.kl.get(f"trust.{name}.revoked") and not request.team:
         hint = f"Take another name, or: kl trust remove {name}"
         raise UsageProblem("this key is revoked.", place=name, hint=hint)
@@ -112,7 +113,8 @@ def _read_key(name: str) -> str:
 
 def _checked_line(ws: Workspace, request: AddRequest, key: str) -> str:
     """The line of allowed_signers. UsageProblem where a part of it is of no use."""
-    name, expires = request.name, request.expires
+    name = request.name
+    expires = request.expires
     if expires and not _DAY.fullmatch(expires):
         raise UsageProblem("give a date such as 2027-12-31.", place=f"--expires {expires}")
     if expires and expires < iso(ws.clock.now())[:10]:

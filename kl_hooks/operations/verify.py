@@ -499,9 +499,11 @@ def _judged(ws: Workspace, asked: VerifyRequest, notes: list[str]) -> _Judgment:
         pushed_from = ""
     if asked.staged or asked.changed:
         content = content_of(ws, staged=asked.staged, changed=asked.changed)
-        trees, committed = content.trees, content.other is not None
+        trees = content.trees
+        committed = content.other is not None
     else:
-        trees, committed = _trees_at(ws, asked.rev), bool(asked.rev)
+        trees = _trees_at(ws, asked.rev)
+        committed = bool(asked.rev)
         content = Content(
             trees,
             trees[0] if committed else None,
@@ -622,7 +624,8 @@ def _gate_of(ws: Workspace, request: VerifyRequest) -> Record | None:
 
     UsageProblem for a task without a type, and where no gate covers the complexity.
     """
-    task_type, complexity = request.task_type, request.complexity
+    task_type = request.task_type
+    complexity = request.complexity
     if request.task:
         from kl_hooks.records.query import get_record
 

@@ -163,7 +163,8 @@ class _Decision:
     def symbol(self, symbol: Symbol) -> Any:
         effect, rule = self._decided(symbol.id, symbol.path)
         if effect == "redact":
-            place, signature = _place(symbol.path, symbol.id), redacted_title(rule)
+            place = _place(symbol.path, symbol.id)
+            signature = redacted_title(rule)
             return Symbol(symbol.id, place, symbol.line, symbol.end_line, signature, "", "")
         if effect == "allow":
             return symbol
@@ -323,7 +324,8 @@ class _Decision:
         denied one is not counted.
         """
         findings, unread = ([*map(self._doubt, part)] for part in (check.findings, check.unread))
-        remarks, files = self.value(check.remarks), self.value(check.files)
+        remarks = self.value(check.remarks)
+        files = self.value(check.files)
         return replace(check, findings=findings, unread=unread, remarks=remarks, files=files)
 
     def file_change(self, change: FileChange) -> Any:

@@ -206,7 +206,8 @@ def _audit_run(
     ws: Workspace, snapshot: Snapshot, entry: Entry, earlier: Sequence[Entry]
 ) -> RunAudit:
     """Compare the results of a run with what earlier runs, newest first, state of them."""
-    receipt, repo = entry.receipt, ws.repo
+    receipt = entry.receipt
+    repo = ws.repo
     trees = {receipt.tree, receipt.tree_all}
     valid_by: dict[str, OtherRun] = {}
     ran_before: set[str] = set()
@@ -218,7 +219,8 @@ def _audit_run(
         if {other.receipt.tree, other.receipt.tree_all} & trees:
             ran_before |= {lasting_name(name) for name in _outcomes(other)}
     before: dict[str, dict[str, str]] = {}
-    checked, wrong = 0, []
+    checked = 0
+    wrong = []
     whole = not selection_limits(receipt.selection)
     for name, outcome in _outcomes(entry).items():
         judged = valid_by.get(lasting_name(name))
@@ -243,10 +245,12 @@ def _judged(
     ws: Workspace, snapshot: Snapshot, entry: Entry, earlier: Iterable[Entry]
 ) -> Iterator[OtherRun]:
     """Earlier runs of other contents in the same environment, judged for the content of a run."""
-    receipt, repo = entry.receipt, ws.repo
+    receipt = entry.receipt
+    repo = ws.repo
     tree = str(receipt.tree_all or receipt.tree)
     differences: dict[str, Difference] = {}
-    environments, whole = Environments(), 0
+    environments = Environments()
+    whole = 0
     for other in earlier:
         same = {other.receipt.tree, other.receipt.tree_all} & {receipt.tree, receipt.tree_all}
         if same or environment_key(other.receipt) != environment_key(receipt):

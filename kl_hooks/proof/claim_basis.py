@@ -40,7 +40,8 @@ class DiskFiles:
 
     def __init__(self, ws: Workspace) -> None:
         """Without a repository nothing rests on anything."""
-        self._ws, self._repo = ws, ws.repo
+        self._ws = ws
+        self._repo = ws.repo
         self.suffixes = source_suffixes(scanners_of(ws))
         """The ends of the names of files that are compared symbol by symbol, others as a whole."""
 
@@ -183,7 +184,8 @@ def _places(identifier: str, paths: Sequence[str]) -> Iterator[tuple[str, tuple[
         for path in paths
     }
     for number in range(len(parts), 0, -1):
-        ending, own = "." + ".".join(parts[:number]), ".".join(["_", *parts[number:]])
+        ending = "." + ".".join(parts[:number])
+        own = ".".join(["_", *parts[number:]])
         locals_: tuple[str, ...] = ()
         if prefix in SYMBOL_KINDS:
             locals_ = (f"{prefix}:{own}",)

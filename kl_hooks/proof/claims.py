@@ -78,7 +78,8 @@ def record_claim(
     else:
         until = None
     disk = DiskFiles(ws)
-    anchors, tests = disk.anchors(subject, text), disk.cited_tests(refs)
+    anchors = disk.anchors(subject, text)
+    tests = disk.cited_tests(refs)
     claim = add_claim(ws, text, subject, until, refs, author, anchors, tests)
     # a cited test may fail right now: the answer states that at once
     return _with_ended(ws, assess(ws, [claim]))[0]
@@ -125,7 +126,8 @@ def confirm_claim(
         raise UsageProblem(f"it is {claim.reasons[-1]}.", place=claim.id, hint=hint)
     disk = DiskFiles(ws)
     cites = _citations_now(ws, disk, claim)
-    anchors, tests = disk.anchors(claim.about, claim.text), disk.cited_tests(cites)
+    anchors = disk.anchors(claim.about, claim.text)
+    tests = disk.cited_tests(cites)
     with ws.store.reading() as db:
         if db:
             own = {one.id for one in asserted_claims(db, ws.clock.now())}
@@ -163,7 +165,8 @@ def _with_ended(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
     if not ids:
         return list(claims)
     sync_records(ws)
-    present, ended = {record.id for record in get_records(ws, ids)}, ended_ids(ws, ids)
+    present = {record.id for record in get_records(ws, ids)}
+    ended = ended_ids(ws, ids)
     ended |= {name: "not in this repository" for name in ids if name not in present}
     return [
         claim._replace(

@@ -119,7 +119,8 @@ class Comparison:
         """These files and all that reach one of them by imports."""
         # a loop, not recursion: chains of imports may be longer than Python's stack
         # (sys.getrecursionlimit)
-        reached, waiting = set(paths), list(paths)
+        reached = set(paths)
+        waiting = list(paths)
         while waiting:
             importers = self._importers.get(waiting.pop(), set()) - reached
             reached |= importers
@@ -239,7 +240,8 @@ class Comparison:
         """The tests that execute code which names a definition of a file: code of the file itself,
         or of one that imports it.
         """
-        last, everything = name.rpartition(".")[2], Touch()
+        last = name.rpartition(".")[2]
+        everything = Touch()
         for user in sorted(self.needing([path])):
             if user not in self.executed.modules and user not in self.executed.tests.files:
                 continue
@@ -409,7 +411,9 @@ class Comparison:
 
     def star_importers(self, path: str) -> list[str]:
         """The files that have all names of a file by `import *`, of it or of one of the others."""
-        modules, importers, waiting = {self.symbols.modules.get(path, "")}, list[str](), [path]
+        modules = {self.symbols.modules.get(path, "")}
+        importers = list[str]()
+        waiting = [path]
         while waiting:
             for importer in sorted(self._importers.get(waiting.pop(), ())):
                 stars = self.introspection(importer).stars
@@ -452,7 +456,8 @@ class Comparison:
 
     def names_in(self, test: TestFacts, files: Set[str]) -> Names:
         """The names in the code of some files that a test executed."""
-        everything, computing = set[str](), set[str]()
+        everything = set[str]()
+        computing = set[str]()
         for path in files & {self.symbols.paths[index] for index in test.own}:
             uses_of_file = self.introspection(path)
             for symbol, indexes in self._indexes_in(path).items():
@@ -516,7 +521,8 @@ class Comparison:
         """
         # a class inside of another one is found there
         waiting = name.split(".")
-        names, everything = set(waiting), Touch(symbols=self.indexes(path, name))
+        names = set(waiting)
+        everything = Touch(symbols=self.indexes(path, name))
         while waiting:
             wanted = waiting.pop()
             for user in self._imported_files_with(wanted):
@@ -589,7 +595,8 @@ class Comparison:
 
     def test(self, nodeid: str) -> TestFacts:
         """What a test of the run needs."""
-        path, tests = test_path(nodeid), self.executed.tests
+        path = test_path(nodeid)
+        tests = self.executed.tests
         recorded = path in tests.files and nodeid in tests.files[path].masks
         own = frozenset(tests.indexes(nodeid) if recorded else ())
         if recorded:

@@ -112,10 +112,8 @@ def import_coverage(ws: Workspace, path: Path, tree: str | None) -> ImportedCove
         raise UsageProblem(
             "is not a file.", place=str(path), hint="coverage.py writes it: .coverage"
         )
-    content, measured = (
-        path.read_bytes() if path.stat().st_size < _LARGEST else b"",
-        path.stat().st_mtime,
-    )
+    content = path.read_bytes() if path.stat().st_size < _LARGEST else b""
+    measured = path.stat().st_mtime
     rows = list(_read_lines(path))
     if tree:
         entries = files_at(ws.repo, tree, (".py",))
@@ -261,7 +259,9 @@ class _Measured:
     def __init__(
         self, repo: Repository, entries: Sequence[FileEntry], tree: str | None, measured: float
     ) -> None:
-        self._repo, self._tree, self._measured = repo, tree, measured
+        self._repo = repo
+        self._tree = tree
+        self._measured = measured
         self._entries = {one.path: one for one in entries}
         self._codes: dict[str, list[_Code]] = {}
         self._lines: dict[str, list[str]] = {}

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 _FACTS_VERSION: Final = 1
 """Part of the key of cached facts: raised whenever the same bytes would give other facts."""
-PLAIN, CASE, BASED, UNSURE = "plain", "case", "based", "unsure"
+PLAIN = "plain"
+CASE = "case"
+BASED = "based"
+UNSURE = "unsure"
 """Kinds of classes: without a base, of unittest, with another base, and those that nobody can be
 sure of.
 """

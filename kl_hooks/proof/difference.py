@@ -145,10 +145,8 @@ def file_changes(
     ws: Workspace, repo: Repository, changed: Mapping[str, tuple[str, str]], other: str | None
 ) -> dict[str, FileChange]:
     """Path → the change of a file, with what both contents define in it. GitFailed."""
-    old, new = (
-        symbols_of_files(ws, repo, changed, 0, other),
-        symbols_of_files(ws, repo, changed, 1, other),
-    )
+    old = symbols_of_files(ws, repo, changed, 0, other)
+    new = symbols_of_files(ws, repo, changed, 1, other)
     return {
         path: FileChange(path, before, now, old.get(path), new.get(path))
         for path, (before, now) in changed.items()
@@ -176,7 +174,9 @@ class _Reader:
     def __init__(
         self, repo: Repository, changed: Mapping[str, tuple[str, str]], other: str | None
     ) -> None:
-        self._repo, self._changed, self._other = repo, changed, other
+        self._repo = repo
+        self._changed = changed
+        self._other = other
         self._files: dict[str, frozenset[str]] = {}
         self._texts: dict[tuple[str, int], bytes] = {}
         self._loaded: set[str] = set()
@@ -320,7 +320,8 @@ def _affects_all(path: str, reader: _Reader) -> str:
         return f"{path} changed, which is compiled"
     if name not in CONFIG_NAMES:
         return ""
-    before, now = reader.text(path, 0), reader.text(path, 1)
+    before = reader.text(path, 0)
+    now = reader.text(path, 1)
     if before is None or now is None:
         return f"{path} changed, and its earlier content is not known any more"
     try:

@@ -175,7 +175,8 @@ class Trace:
 
 def _reached(used: Iterable[int], fixtures: Sequence[Any]) -> set[int]:
     """These fixtures, and those that were set up in their set-up."""
-    reached, todo = set(used), list(used)
+    reached = set(used)
+    todo = list(used)
     while todo:
         new = [fixture for fixture in fixtures[todo.pop()][1] if fixture not in reached]
         reached.update(new)
@@ -247,7 +248,9 @@ class _Resolver:
         tree: str | None,
         started: int | None = None,
     ) -> None:
-        self._ws, self._repo, self._trace = ws, repo, trace
+        self._ws = ws
+        self._repo = repo
+        self._trace = trace
         self._started, self._digests = started, PrivateDigests(ws)
         self._ignored: dict[str, str] = {}
         """Path of a file that git ignores → the digest of its bytes."""
@@ -678,7 +681,8 @@ class _Symbols:
     def _add(self, path: str, facts: Facts) -> None:
         names: dict[str, list[int]] = {}
         marked = {int(place) for place in facts["decorators"]}
-        own, decorated = -1, []
+        own = -1
+        decorated = []
         if facts["symbols"]:
             module = facts["symbols"][0][0].partition(":")[2]
         else:

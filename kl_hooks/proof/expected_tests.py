@@ -216,7 +216,8 @@ def expected_tests(
     ]
     wanted: dict[str, tuple[PytestConfig, str]] = {}
     for path in python:
-        now, earlier_config = configs.for_file(path), older.for_file(path)
+        now = configs.for_file(path)
+        earlier_config = older.for_file(path)
         if now.collects(path):
             wider = now.wider(earlier_config)
             wanted[path] = (wider, _narrower(now, earlier_config, label) if wider != now else "")
@@ -324,7 +325,8 @@ def outside_testpaths(source: ContentSource) -> list[str]:
     tests = [path for path in python if configs.for_file(path).collects(path)]
     globs: set[str] = set()
     for path in sorted(set(python).difference(tests)):
-        config, folder = configs.for_file(path), path.rpartition("/")[0]
+        config = configs.for_file(path)
+        folder = path.rpartition("/")[0]
         if config.testpaths and config._replace(testpaths=()).collects(path):
             mixed = not folder or any(test.startswith(f"{folder}/") for test in tests)
             globs.add(path if mixed else folder)

@@ -74,7 +74,8 @@ def last_results(
     for run, receipt in runs:
         reported: dict[str, tuple[Evidence, _Run]] = {}
         for evidence in receipt.evidence:
-            subject, is_failure = evidence.subject, evidence.outcome in REFUTES
+            subject = evidence.subject
+            is_failure = evidence.outcome in REFUTES
             if subject in last or not (is_failure or settles(run, evidence)):
                 continue
             if not (is_failure and any(other.startswith(f"{subject}::") for other in last)):
@@ -116,7 +117,9 @@ class _Content:
     """What runs show of the content on disk."""
 
     def __init__(self, ws: Workspace, snapshot: Snapshot, trees: tuple[str, ...]) -> None:
-        self._ws, self._seen, self._trees = ws, snapshot, trees
+        self._ws = ws
+        self._seen = snapshot
+        self._trees = trees
         self._differences: dict[str, Difference] = {}
         self._judged: dict[str, OtherRun] = {}
 

@@ -371,7 +371,8 @@ class _Changes(Comparison):
         """What differs: symbols where both runs recorded them, else files. Empty: nothing does.
         None: not known.
         """
-        a, b = attempt.receipt, other.receipt
+        a = attempt.receipt
+        b = other.receipt
         if (a.tree, a.tree_all) == (b.tree, b.tree_all):
             return ()
         changed, complete = self.symbols(attempt, other)
@@ -510,10 +511,8 @@ def history_lines(history: FailureHistory) -> list[str]:
 def _seen_line(history: FailureHistory) -> str:
     parts = []
     if history.earlier:
-        newest, oldest = (
-            history.earlier[0],
-            min(history.earlier, key=lambda earlier: earlier.receipt.ended),
-        )
+        newest = history.earlier[0]
+        oldest = min(history.earlier, key=lambda earlier: earlier.receipt.ended)
         runs = len({earlier.receipt.run for earlier in history.earlier})
         if len(history.earlier) == len(history.others):
             place = f" in {name_list(history.others, 1)}"

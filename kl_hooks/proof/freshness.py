@@ -91,7 +91,10 @@ class _Content:
     def __init__(
         self, ws: Workspace, repo: Repository, stack: ExitStack, paths: set[str], confirm: str
     ) -> None:
-        self._ws, self._repo, self._stack, self._confirm = ws, repo, stack, confirm
+        self._ws = ws
+        self._repo = repo
+        self._stack = stack
+        self._confirm = confirm
         self._disk = DiskFiles(ws)
         self._symbols = self._disk.symbols(
             sorted(path for path in paths if path.endswith(self._disk.suffixes))
@@ -242,7 +245,8 @@ class _Content:
         """What differs of the symbols and files that a claim names, if anything: the first, and how
         many.
         """
-        prefix, last = split_id(claim.about)[0], last_name(claim.about)
+        prefix = split_id(claim.about)[0]
+        last = last_name(claim.about)
         named = any(re.split(r"[.:#]", anchor.symbol)[-1] == last for anchor in claim.rests_on)
         if prefix in ("function", "method") and claim.rests_on and not named:
             # only what its text names is here: that this is unchanged shows nothing of what the
@@ -357,7 +361,8 @@ class _Content:
         no run recorded symbols.
         """
         # no hash is empty: nothing is proven, and what must run is known from every run
-        parts, flaky = self._runs.parts, self._runs.flaky
+        parts = self._runs.parts
+        flaky = self._runs.flaky
         if not any(part.executed for part in parts):
             if not anchor.symbol:
                 return ()

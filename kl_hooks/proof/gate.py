@@ -160,7 +160,8 @@ def _is_complete(
     """Whether a run was complete, limited by nothing, and made in the environment of another one;
     from its header.
     """
-    result, environment = header["result"], header["environment"]
+    result = header["result"]
+    environment = header["environment"]
     if not result.get("complete") or result.get("verdict") != "passed":
         return False
     if header["tree"] == like.tree:

@@ -88,7 +88,8 @@ def decide(facts: GateFacts) -> Proof:
     proof = _proof_by_own_runs(facts)
     runs: list[OtherRun] = []
     if proof.tier < Tier.INFERRED:
-        content, compared = facts.content, facts.other_runs()
+        content = facts.content
+        compared = facts.other_runs()
         # with others a result of its own may count no more: it did not run together with theirs
         own_runs = [run for run in compared if run.is_own]
         if own_runs:

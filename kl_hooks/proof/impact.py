@@ -139,7 +139,10 @@ class Runs:
         ]
         self.names = TestNames(ws, snapshot.db)
         self.flaky = FlakyPasses(ws, snapshot.db, self.names.pairs)
-        self._ws, self._repo, self._seen, self._content = ws, repo, snapshot, content
+        self._ws = ws
+        self._repo = repo
+        self._seen = snapshot
+        self._content = content
         self._ages: dict[str, int | None] = {}
 
     def age(self, head: str | None) -> int | None:
@@ -174,7 +177,8 @@ class Runs:
             here: dict[str, Result] = {}
             for evidence in part.original.receipt.evidence:
                 nodeid = evidence.subject.removeprefix("test:")
-                verdict, name = part.verdicts.get(nodeid), lasting_name(nodeid)
+                verdict = part.verdicts.get(nodeid)
+                name = lasting_name(nodeid)
                 if verdict is None or name in collected:
                     continue
                 earlier = newest.get(name)
@@ -208,7 +212,8 @@ class Runs:
             evidence.outcome in REFUTES for entry in entries for evidence in entry.receipt.evidence
         ):
             return {}
-        other, trees = self._content.other, self._content.trees
+        other = self._content.other
+        trees = self._content.trees
         expected = cache(partial(expected_of_content, self._ws, self._repo, trees, other or ""))
         content = facts_of_content(self._repo, self._seen, trees, other, expected)
         facts = for_environment(content, self._direct.values())
@@ -367,7 +372,8 @@ def changed_symbols(change: FileChange) -> Iterator[tuple[str, str]]:
     """The symbols of a changed file that tests can execute and that differ: name, with `_` for the
     module, and content hash.
     """
-    new, old = change.new, change.old
+    new = change.new
+    old = change.old
     for local, value in new.hashes.items() if new is not None else ():
         # a rename of the file is a change of all it defines: links by content could name the wrong
         # one of two
@@ -397,10 +403,8 @@ def _states_of(
             and name.rpartition(".")[2].startswith(("test", "Test"))
         ):
             # no other test is asked to execute a test
-            reason, tests = (
-                "it has not run yet",
-                (f"{change.path}::{name.removeprefix('_.').replace('.', '::')}",),
-            )
+            reason = "it has not run yet"
+            tests = (f"{change.path}::{name.removeprefix('_.').replace('.', '::')}",)
         yield SymbolState(symbol, change.path, new.lines.get(local, 0), state, reason, tests)
 
 
@@ -420,7 +424,8 @@ def state_of(
     """
     stale: tuple[str, str, tuple[str, ...]] | None = None
     for part in parts:
-        executed, symbols = part.executed, part.symbols
+        executed = part.executed
+        symbols = part.symbols
         if symbols is not None:
             index = symbols.find(path, local)
         else:
@@ -611,9 +616,11 @@ def _imported_tests(runs: Runs, name: str) -> Iterator[SymbolTest]:
                 if index in executed.tests.indexes(test):
                     latest_result = _result_of(runs, test)
                     if latest_result:
-                        outcome, run = (latest_result.outcome, latest_result.run)
+                        outcome = latest_result.outcome
+                        run = latest_result.run
                     else:
-                        outcome, run = ("unknown", entry.receipt.run)
+                        outcome = "unknown"
+                        run = entry.receipt.run
                     yield SymbolTest(
                         test, symbol.symbol, outcome, entry.receipt.ended, run, NOT_ASSESSED, why
                     )
@@ -650,7 +657,8 @@ def symbols_of(runs: Runs, test: str) -> tuple[str, OtherRun, list[ExecutedSymbo
     UsageProblem where no such run has it, or several tests are named so.
     """
     for part in runs.parts:
-        executed, symbols = part.executed, part.symbols
+        executed = part.executed
+        symbols = part.symbols
         if executed is None or symbols is None:
             continue
         names = matching_tests(test, list(executed.tests))

@@ -379,7 +379,8 @@ class _Relying:
     def __init__(self, run: OtherRun) -> None:
         """Of a run that recorded what its tests executed."""
         assert run.executed is not None
-        self._entry, self._executed = run.original.id, run.executed
+        self._entry = run.original.id
+        self._executed = run.executed
         self._valid = _valid_tests(run)
         tests: dict[Read, set[str]] = {}
         for name in self._valid:

@@ -157,8 +157,10 @@ class OtherRun:
         environments: Environments | None = None,
     ) -> OtherRun:
         """One run against the content. `environments`: what newer runs had installed."""
-        receipt, results = entry.receipt, _results_of(entry)
-        key, why = str(receipt.tree_all or receipt.tree), ""
+        receipt = entry.receipt
+        results = _results_of(entry)
+        key = str(receipt.tree_all or receipt.tree)
+        why = ""
         try:
             base = content_of_run(repo, receipt)
             if base is None:
@@ -196,7 +198,8 @@ class OtherRun:
             return False
         if not change.now:
             return True
-        old, new = change.old, change.new
+        old = change.old
+        new = change.new
         if old is None or new is None or old.error or new.error:
             return False
         ids = _ids(nodeid.partition("::")[2])
@@ -337,7 +340,8 @@ def _is_doctest(changes: Difference, path: str) -> bool:
 
 
 def _is_same(change: FileChange, name: str) -> bool:
-    old, new = change.old, change.new
+    old = change.old
+    new = change.new
     if old is None or new is None or old.error or new.error:
         return False
     return any(old.hashes.get(symbol, "") == new.hashes.get(symbol) for symbol in _ids(name))
@@ -356,7 +360,8 @@ def addopts_limits(selection: Mapping[str, Any]) -> tuple[str, str]:
     if selection.get(CONFIGURED):
         return "", ""
     words = [str(word) for word in selection.get("addopts") or ()]
-    limits, undoing = [], []
+    limits = []
+    undoing = []
     for position, word in enumerate(words):
         option, joined, _ = word.partition("=")
         if undo := _UNDOING.get(option):
@@ -377,7 +382,8 @@ def unsettled(
     `reported`: what the runs report together. `wholly_run`: files that were run as a whole on this
     content.
     """
-    reported_names, whole_files = {lasting_name(name) for name in reported}, set(wholly_run)
+    reported_names = {lasting_name(name) for name in reported}
+    whole_files = set(wholly_run)
     covered = {
         lasting_name(result.subject.removeprefix("test:"))
         for run in runs

@@ -66,7 +66,8 @@ def _why_opened(change: FileChange, opened: Iterable[str]) -> str:
 
 def siblings(path: str, others: Iterable[str]) -> list[str]:
     """Those of the same folder and ending: whoever read all of them would read this one too."""
-    folder, ending = path.rpartition("/")[0], path.rpartition(".")[2]
+    folder = path.rpartition("/")[0]
+    ending = path.rpartition(".")[2]
     return [
         other
         for other in others

@@ -308,8 +308,10 @@ def _requirements(lines: Iterable[Any]) -> Iterator[Entry]:
 
 
 def _of_project(document: Mapping[str, Any]) -> Iterator[Entry]:
-    project, tools = document.get("project", {}), document.get("tool", {})
-    uv, poetry = tools.get("uv", {}), tools.get("poetry", {})
+    project = document.get("project", {})
+    tools = document.get("tool", {})
+    uv = tools.get("uv", {})
+    poetry = tools.get("poetry", {})
     lists = [
         project.get("dependencies", ()),
         *project.get("optional-dependencies", {}).values(),
@@ -352,8 +354,10 @@ def install_options(name: str, content: bytes) -> Any:
 
 def _without_requirements(document: Mapping[str, Any]) -> dict[str, Any]:
     """The tables of a `pyproject.toml` that decide what is installed, without its requirements."""
-    project, tools = document.get("project", {}), document.get("tool", {})
-    hatch, poetry = dict(tools.get("hatch", {})), _without(tools.get("poetry", {}), _POETRY_TABLES)
+    project = document.get("project", {})
+    tools = document.get("tool", {})
+    hatch = dict(tools.get("hatch", {}))
+    poetry = _without(tools.get("poetry", {}), _POETRY_TABLES)
     hatch["envs"] = {
         name: _without(environment, _HATCH_LISTS)
         for name, environment in hatch.get("envs", {}).items()

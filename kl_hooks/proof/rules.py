@@ -133,7 +133,8 @@ def conftest_changed(comparison: Comparison, change: FileChange) -> Iterator[Eff
     """Hooks in a `conftest.py` run around the tests of its folder, some before any of them."""
     folder, _, name = change.path.rpartition("/")
     # layout and comments are in no hash
-    old, new = change.old, change.new
+    old = change.old
+    new = change.new
     same = old is not None and new is not None and not old.error and old.hashes == new.hashes
     if name == CONFTEST and not same:
         yield Effect(f"{change.path} changed", below=folder)
@@ -143,7 +144,8 @@ def file_added_or_removed(comparison: Comparison, change: FileChange) -> Iterato
     """What imports a file by its name gets it now, or gets it no more."""
     if change.before and change.now:
         return
-    path, users = change.path, comparison.users(change.path)
+    path = change.path
+    users = comparison.users(change.path)
     folder, _, name = path.rpartition("/")
     reason = f"{path} was {'added' if change.now else 'removed'}"
     yield Effect(reason, needs(users))
@@ -206,7 +208,8 @@ def file_not_comparable(comparison: Comparison, change: FileChange) -> Iterator[
     """What can't be compared is not assessed for whoever needs the file."""
     if not change.before or not change.now:
         return
-    path, users = change.path, comparison.users(change.path)
+    path = change.path
+    users = comparison.users(change.path)
     if why := comparison.executed.unknown.get(path):
         yield Effect(f"{path} changed ({why})", needs(users), state=NOT_ASSESSED)
     elif change.new is None or change.new.error:
@@ -242,7 +245,8 @@ def assignment_changed(comparison: Comparison, change: FileChange) -> Iterator[E
     """A plain value in the body of a class (`limit = 3`) is got by who has the class or an object
     of it, and the public names of a module by who asks for them. Importing the file calls nothing.
     """
-    path, users = change.path, comparison.users(change.path)
+    path = change.path
+    users = comparison.users(change.path)
     for scope, names in _assigning_bodies(comparison, change).values():
         before, now = (comparison.body(path, side, scope).assignments for side in (0, 1))
         for name in sorted(names):
@@ -326,7 +330,8 @@ def _has_plain_bases(comparison: Comparison, path: str, name: str) -> bool:
     """Whether the classes above a class, as far as they are no plain builtin ones, are classes of
     the repository that do nothing where a subclass is defined.
     """
-    waiting, seen_classes = [(path, name)], set[tuple[str, str]]()
+    waiting = [(path, name)]
+    seen_classes = set[tuple[str, str]]()
     while waiting:
         place = waiting.pop()
         if place in seen_classes:
@@ -462,7 +467,8 @@ def _default_effects(
     comparison: Comparison, change: FileChange, name: str, reason: str
 ) -> Iterator[Effect]:
     """Who calls a function executes it; who reads its signature has it, or its class."""
-    path, users = change.path, comparison.users(change.path)
+    path = change.path
+    users = comparison.users(change.path)
     owner = name.rpartition(".")[0]
     if owner and _may_be_found_elsewhere(comparison, path, owner):
         yield Effect(reason, needs(users))
@@ -510,7 +516,8 @@ def definition_added_or_removed(comparison: Comparison, change: FileChange) -> I
 def _definition_effects(
     comparison: Comparison, change: FileChange, name: str, header: Header, added: bool
 ) -> Iterator[Effect]:
-    path, users = change.path, comparison.users(change.path)
+    path = change.path
+    users = comparison.users(change.path)
     reason = f"{name} in {path} {'was added' if added else 'was removed'}"
     if comparison.difference.text(path, 0) is None:
         # its symbols are cached, but not what its import executes: nobody knows what was added
@@ -574,7 +581,8 @@ def _may_be_found_elsewhere(comparison: Comparison, path: str, name: str) -> boo
     by a base that is not of the standard library or executes code for each subclass, or by a
     metaclass.
     """
-    waiting, seen_classes = [(path, name)], set[tuple[str, str]]()
+    waiting = [(path, name)]
+    seen_classes = set[tuple[str, str]]()
     while waiting:
         place = waiting.pop()
         header = comparison.import_times(place[0])[0].headers.get(place[1])

@@ -129,7 +129,8 @@ class _RunStates:
 
     def __init__(self, part: OtherRun, flaky: FlakyPasses) -> None:
         assert part.executed is not None and part.symbols is not None
-        self.part, self._executed = part, part.executed
+        self.part = part
+        self._executed = part.executed
         self.unknown = part.executed.unknown
         receipt = part.original.receipt
         self._outcomes = {

@@ -187,7 +187,8 @@ def find_executed(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
 
 
 def _failing_candidate(test: FailingTest) -> Candidate:
-    receipt, subject = test.entry.receipt, f"test:{test.test}"
+    receipt = test.entry.receipt
+    subject = f"test:{test.test}"
     outcome = f"{test.failure.outcome}; run {receipt.run[:8]} of {receipt.ended[:10]}"
     message = one_line(str(test.failure.detail.get("message") or ""), 300)
     if test.verdict.reason:
@@ -250,7 +251,8 @@ def _named_candidate(
         outcome = f"passed; {', '.join(tier_words(claim.tier.word, claim.freshness))}, {run}"
         observers = sorted({support.observation.observer for support in agreeing})
         detail = f"seen by {', '.join(observers)}"
-        level, freshness = claim.tier, claim.freshness
+        level = claim.tier
+        freshness = claim.freshness
     else:
         outcome = f"{evidence.outcome}; run {entry.receipt.run[:8]} of {entry.receipt.ended[:10]}"
         detail = one_line(str(evidence.detail.get("message") or ""), 300)

@@ -65,7 +65,8 @@ def moved_tests(
 
     `read` gives a file of the newer content, or None.
     """
-    removed, added = _only_in(changes := list(changes), old=True), _only_in(changes, old=False)
+    removed = _only_in(changes := list(changes), old=True)
+    added = _only_in(changes, old=False)
     pairs = dict(
         _unique_pairs(
             [((place.name, value), place) for place, value in removed.items()],
@@ -186,7 +187,9 @@ class TestNames:
 
     def __init__(self, ws: Workspace, db: Database | None, waiting: Sequence[Receipt] = ()) -> None:
         """`waiting`: receipts that are not imported yet, newest first."""
-        self._ws, self._db, self._waiting = ws, db, waiting
+        self._ws = ws
+        self._db = db
+        self._waiting = waiting
         self._known: dict[tuple[str, str], Mapping[str, str]] = {}
         self._names_after: dict[tuple[str, str], Mapping[str, str]] = {}
         self._known_others: dict[tuple[int, int], list[Receipt]] = {}
@@ -289,9 +292,11 @@ class TestNames:
         What was renamed is among those.
         """
         if (index, step) not in self._known_others:
-            runs_passed, other = self._runs[: index + 1], self._runs[index + 1 :]
+            runs_passed = self._runs[: index + 1]
+            other = self._runs[index + 1 :]
             if step < 0:
-                runs_passed, other = self._runs[index:], self._runs[:index][::-1]
+                runs_passed = self._runs[index:]
+                other = self._runs[:index][::-1]
             # runs of one suite share their set
             functions_seen: set[str] = set().union(
                 *{id(run.functions): run.functions for run in runs_passed}.values()

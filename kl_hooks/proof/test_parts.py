@@ -53,7 +53,9 @@ class TestSource:
         """`read`: a file by its path, None where it is not there; `modules`: what imports mean;
         `reported`: the tests of a file that some run has reported (`TestA::test_b`).
         """
-        self._read, self._find_modules, self._reported = read, modules, reported
+        self._read = read
+        self._find_modules = modules
+        self._reported = reported
         self._files: dict[str, _File | None] = {}
         self._tests: dict[str, frozenset[str]] = {}
         self._parts: dict[str, tuple[TestPart, ...]] = {}
@@ -134,7 +136,8 @@ class _File:
         try:
             statements = parse_tree(self.content).body
         except _UNREADABLE:
-            self.is_readable, statements = False, []
+            self.is_readable = False
+            statements = []
         for statement in statements[_is_docstring(statements) :]:
             names = set(_bound_names(statement))
             if isinstance(statement, ast.ImportFrom) and "*" in names:

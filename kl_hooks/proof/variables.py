@@ -69,7 +69,8 @@ def _readers(executed: Executed, name: str) -> list[str]:
     """The tests that read a variable, and the files whose import did."""
     if executed.reads is None:
         return []
-    read, reads = Read(SET_VARIABLES, name), executed.reads
+    read = Read(SET_VARIABLES, name)
+    reads = executed.reads
     tests = [test for test, read_by_test in reads.tests.items() if read in read_by_test]
     return sorted(tests) + sorted(
         path for path, of_file in reads.modules.items() if read in of_file

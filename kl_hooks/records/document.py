@@ -546,7 +546,8 @@ def fields_by_heading(
     found_texts: dict[str, list[str]] = {}
     found_lists: dict[str, list[str]] = {}
     for section in split_sections(lines)[1:]:
-        heading, text = section.heading.strip().lower().rstrip(":"), section.text_in(lines)
+        heading = section.heading.strip().lower().rstrip(":")
+        text = section.text_in(lines)
         if text and heading in lists:
             found_lists.setdefault(lists[heading], []).extend(list_items(text))
         elif text and heading in texts:
@@ -747,7 +748,8 @@ def _skill_template(kind: Kind, stated_values: Mapping[str, Any]) -> str:
     """Return an empty SKILL.md, or one with these values."""
     head = ["---", f"# A {kind.name}: {kind.purpose}"]
     for name, key in _SKILL_KEYS.items():
-        field, value = kind.by_name[name], stated_values.get(name)
+        field = kind.by_name[name]
+        value = stated_values.get(name)
         if value:
             entry = format_entry(key, str(value))
         else:

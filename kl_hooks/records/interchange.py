@@ -159,7 +159,8 @@ def plan_import(
     `sign` sets the authority in the values of a record, and returns the author of the import.
     """
     problems: list[Problem] = []
-    named, author = [], ""
+    named = []
+    author = ""
     for imported in imported_records:
         valid, wrong = validate(kind, redact_values(imported.raw), _at(imported.place))
         problems += wrong

@@ -119,7 +119,9 @@ class _Blocks:
         self.lines: list[str] = []
         self._fence_indent = self._indent = 0
         """Columns of the list item around the open fence, and around the current line."""
-        self._blank, self._code, self._comment = True, False, False
+        self._blank = True
+        self._code = False
+        self._comment = False
         self._has_comments = has_comments
 
     def read(self, lines: Sequence[str]) -> _Blocks:
@@ -159,10 +161,8 @@ class _Blocks:
         opened = _FENCE.match(wide[min(self._indent, indent) :])
         self._comment = self._has_comments and not opened and _comment_open(line, False)
         if opened:
-            self.fence, self._fence_indent = (
-                opened[1],
-                self._indent if indent >= self._indent else 0,
-            )
+            self.fence = opened[1]
+            self._fence_indent = self._indent if indent >= self._indent else 0
         return opened is not None
 
 
@@ -187,7 +187,8 @@ def _blank_inline(text: str, comments: bool = True) -> str:
     for run in re.finditer("`+", text):
         runs.setdefault(len(run[0]), []).append(run.start())
     gaps = [gap.start() for gap in _GAP.finditer(text)]
-    blanked, position = [], 0
+    blanked = []
+    position = 0
     while mark := _MARKS.search(text, position):
         start = mark.start()
         if mark[0] == "<!--":
@@ -195,7 +196,8 @@ def _blank_inline(text: str, comments: bool = True) -> str:
                 comment_end = text.find("-->", mark.end())
             else:
                 comment_end = mark.end() - 3
-            end, is_text = len(text) if comment_end < 0 else comment_end + 3, not comments
+            end = len(text) if comment_end < 0 else comment_end + 3
+            is_text = not comments
         else:
             end, is_text = _end_of_code(text, mark, runs[len(mark[0])], gaps)
         blanked += [

@@ -212,7 +212,8 @@ def outgoing_links(
         if db is None or (row is None and text is None):
             return []
         pages = all_pages(db)
-        names, others = PageNames(pages), PageNames(documents)
+        names = PageNames(pages)
+        others = PageNames(documents)
         titles = {one.node: one.title for one in (*documents, *pages)}
         page_links = []
         for target, _, line, _, method in (
@@ -253,7 +254,8 @@ def unlinked_mentions(ws: Workspace, page: Page, limit: int = 20) -> list[PageLi
     first.
     """
     linked = {place.page.path for place in backlinks(ws, page)} | {page.path}
-    names, mention = _names(page), mention_of(page)
+    names = _names(page)
+    mention = mention_of(page)
     if mention is None:
         return []
     mentions: list[PageLine] = []

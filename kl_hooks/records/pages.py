@@ -340,7 +340,8 @@ def _rst_headings(lines: Sequence[str]) -> list[Heading]:
     rst_headings: list[Heading] = []
     styles: list[tuple[str, bool]] = []
     for number, line in enumerate(lines[:-1]):
-        words, below = line.strip(), lines[number + 1].rstrip()
+        words = line.strip()
+        below = lines[number + 1].rstrip()
         if (
             not words
             or not _RST_LINE.fullmatch(below)

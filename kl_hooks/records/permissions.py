@@ -194,7 +194,8 @@ def _refuse_persons_values(kind: Kind, record: Record, raw: Mapping[str, Any]) -
                 hint=f"See: kl {kind.name} -h",
             )
     if VERIFICATION in kind.fields and VERIFICATION.name in {*values, *cleared}:
-        before, after = record.text(VERIFICATION.name), str(values.get(VERIFICATION.name, ""))
+        before = record.text(VERIFICATION.name)
+        after = str(values.get(VERIFICATION.name, ""))
         for word in (after, before):
             if word in VERIFICATION_COMMANDS and before != after:
                 hint = (

@@ -211,7 +211,8 @@ def supersession_chain(ws: Workspace, record: Record) -> list[Record]:
     """Return the record with all that supersede it or that it supersedes, newest to oldest; ends at
     a cycle.
     """
-    newest, later_ids = record, {record.id}
+    newest = record
+    later_ids = {record.id}
     while following := [
         identifier for identifier in newest.many("superseded_by") if identifier not in later_ids
     ]:
@@ -220,7 +221,8 @@ def supersession_chain(ws: Workspace, record: Record) -> list[Record]:
             break
         newest = later[0]
         later_ids.add(newest.id)
-    chain, chain_ids = [newest], {newest.id}
+    chain = [newest]
+    chain_ids = {newest.id}
     for record in chain:
         older = [
             identifier for identifier in record.many("supersedes") if identifier not in chain_ids
@@ -420,7 +422,8 @@ def _is_about(ws: Workspace, record: Record, about: str) -> bool:
     except InvalidValue:
         return about in ids
     # a slash behind each: else `src/ab` would be in `src/a`
-    inside, folders = f"{target.rstrip('/')}/", [f"{node.rstrip('/')}/" for node in nodes]
+    inside = f"{target.rstrip('/')}/"
+    folders = [f"{node.rstrip('/')}/" for node in nodes]
     return any(node.startswith(inside) or inside.startswith(node) for node in folders)
 
 

@@ -317,7 +317,8 @@ def records_in_files(db: Database, where: str, params: Sequence[Any] = ()) -> li
     for path, kind, identifier, body, packed, error in db.rows(
         f"SELECT path, kind, id, body, rest, error FROM authored WHERE {where}", params
     ):
-        text_and_lines, problems = json.loads(packed), json.loads(error)
+        text_and_lines = json.loads(packed)
+        problems = json.loads(error)
         broken = str(problems[0][3]) if problems else ""
         values = _values_from_json(body)
         records.append(
@@ -433,7 +434,9 @@ class NewIds:
     """
 
     def __init__(self, ws: Workspace, db: Database, kind: Kind) -> None:
-        self._ws, self._db, self._kind = ws, db, kind
+        self._ws = ws
+        self._db = db
+        self._kind = kind
         self._last: int | None = None
         self._given: set[str] = set()
 

@@ -30,7 +30,8 @@ _COUNTS: Final = "occurrence counts"
 
 def policies() -> list[Policy]:
     """Return the maintenance policies of records."""
-    in_rows, in_files = partial(_find_expired, files=False), partial(_find_expired, files=True)
+    in_rows = partial(_find_expired, files=False)
+    in_files = partial(_find_expired, files=True)
     purge_files = partial(purge_records, files=True)
     return [
         Policy(
@@ -121,10 +122,8 @@ def _new_counts(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
         ]
         for identifier, count in occurrence_counts(ws, kind, records).items():
             if count.new:
-                before, reason = (
-                    str(count.total - count.new),
-                    f"{count.new} more since its file was last written",
-                )
+                before = str(count.total - count.new)
+                reason = f"{count.new} more since its file was last written"
                 changes.append(
                     Change("count", identifier, _COUNTS, reason, before, str(count.total))
                 )

@@ -115,7 +115,8 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
         else:
             kinds = {name: ws.kinds[name] for name in only if name in ws.kinds}
         listed = authored_files(ws.root, kinds, ws.clock.now() * 1000)
-        known_files, known_pages = _known_files(db, digest, kinds), _known_pages(db)
+        known_files = _known_files(db, digest, kinds)
+        known_pages = _known_pages(db)
         if db:
             row = db.row("SELECT value FROM authored_from WHERE name = ?", (_CHANGE,))
         else:
@@ -259,10 +260,8 @@ def _read_file(ws: Workspace, db: Database, path: str, stamp: str) -> Record | N
         data = read_small(ws.root / path, within=ws.root) or b""
         document = read_document(kind, path, data)
     except UsageProblem as problem:
-        data, document = (
-            b"",
-            ParsedDocument(None, (Problem(path, 0, 0, problem.reason, problem.hint),)),
-        )
+        data = b""
+        document = ParsedDocument(None, (Problem(path, 0, 0, problem.reason, problem.hint),))
     # Read before the row is replaced: it may be the last good version.
     stored = next(iter(records_in_files(db, "path = ? AND id <> ''", (path,))), None)
     if (record := document.record) is None:
@@ -345,7 +344,8 @@ def _record_node(kind: Kind, record: Record) -> str:
 
 def _record_links(kind: Kind, record: Record) -> Iterator[Link]:
     """Yield a Link for each ID in its `ids` fields."""
-    source, owner = _record_node(kind, record), _owner(record)
+    source = _record_node(kind, record)
+    owner = _owner(record)
     for field in kind.all_fields:
         is_link = field.type == "ids" or (field.type == "words" and field.relation)
         if not is_link or (record.archived and field.relation == "adr_governs"):
@@ -476,10 +476,8 @@ def _index_sections(db: Database, texts: Mapping[str, PageText], removed: Sequen
                 )
             )
             # headings were redacted where the page was split, its title was not
-            body, name = (
-                redact(section.text[:_LONGEST_SECTION]),
-                section.title if section.anchor else redact_text(section.title),
-            )
+            body = redact(section.text[:_LONGEST_SECTION])
+            name = section.title if section.anchor else redact_text(section.title)
             batch[path].append(
                 index.Document(
                     section.node(path), PAGE_KIND, path, section.line, title, body, name=name

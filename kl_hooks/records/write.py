@@ -524,7 +524,8 @@ def apply_verb(
     UsageProblem where the kind has no such verb, where the status does not allow it, or where
     something it needs is missing. Applying it again changes nothing and is no error.
     """
-    record, values = get_record(ws, identifier), dict(raw or {})
+    record = get_record(ws, identifier)
+    values = dict(raw or {})
     kind = ws.kinds[record.kind]
     verbs = {transition.name: transition for transition in kind.verbs}
     if verb not in verbs:
@@ -569,7 +570,8 @@ def supersede(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Recor
     UsageProblem for IDs that are unknown, of two kinds, the same, or that would make a cycle, and
     for one that was rejected.
     """
-    first, second = get_record(ws, old), get_record(ws, new)
+    first = get_record(ws, old)
+    second = get_record(ws, new)
     kind = ws.kinds[first.kind]
     if first.kind != second.kind:
         reason = f"is a {second.kind}, not a {first.kind}."
@@ -605,7 +607,8 @@ def merge_records(
     names the other. Each change is an event of its record, and `merged` states the whole.
     UsageProblem as `supersede`, and for an agent.
     """
-    first, second = get_record(ws, old), get_record(ws, new)
+    first = get_record(ws, old)
+    second = get_record(ws, new)
     if agent_author(ws, by):
         raise ForPeople(
             "is for a person.",
@@ -630,7 +633,8 @@ def merge_records(
     note = {"from": first.id, "to": second.id}
     if changes:
         second = change_record(ws, second, changes, how="merge", by=by, note=note)
-    moved, spelled = [], {first.id, record_node(first.id)}
+    moved = []
+    spelled = {first.id, record_node(first.id)}
     for other in _naming(ws, first.id):
         if other.id not in (first.id, second.id) and not other.broken:
             renamed = _renamed_links(ws.kinds[other.kind], other, spelled, second.id)
@@ -669,7 +673,9 @@ def renumber_links(
 
     `is_meant`: whether a record that names the former ID means the one that has the new ID now.
     """
-    spelled, moved, left = (former, record_node(former)), list[Record](), list[Record]()
+    spelled = (former, record_node(former))
+    moved = list[Record]()
+    left = list[Record]()
     for record in _naming(ws, former):
         # a file is text, in which the ID has been replaced
         if record.path or record.broken:
@@ -777,7 +783,8 @@ def renumber_proposals(
     left = list[Proposal]()
     stored = stored_events(db, f"name IN ({placeholders(_SETTLED)}, ?)", [*_SETTLED, _PROPOSED])
     for proposal in _pending(stored):
-        record, changes = new_ids(proposal.record), _with_texts(proposal.changes, new_ids)
+        record = new_ids(proposal.record)
+        changes = _with_texts(proposal.changes, new_ids)
         if (record, changes) == (proposal.record, proposal.changes):
             continue
         if not is_meant(proposal):
@@ -857,7 +864,8 @@ def accept_proposals(ws: Workspace, record: Record) -> Record:
     A change that can't be made stays pending and blocks no other: UsageProblem names it after the
     others are made.
     """
-    pending, failed = _pending_or_raise(ws, record), list[str]()
+    pending = _pending_or_raise(ws, record)
+    failed = list[str]()
     for proposal in pending:
         try:
             record = _apply_proposal(ws, record, proposal)

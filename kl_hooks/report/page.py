@@ -57,7 +57,9 @@ def render(report: dict[str, Any], *, live: str = "") -> str:
     `live` is the version of the data: a page that has one asks its server for a newer
     one, and loads itself again. EnvironmentProblem where Jinja2 is not installed.
     """
-    script, libraries, style = _script(), _libraries(), _text("style/page.css")
+    script = _script()
+    libraries = _libraries()
+    style = _text("style/page.css")
     connections = "'self'" if live else "'none'"
     policy = (
         f"default-src 'none'; script-src {_hash(libraries)} {_hash(script)};"

@@ -411,7 +411,8 @@ def _parse_signature(blob: bytes) -> _Signature:
     try:
         if struct.unpack(">I", blob[6:10])[0] != 1:
             raise ValueError("a signature of an unknown version")
-        fields, offset = [], 10
+        fields = []
+        offset = 10
         for _ in range(2):
             size = struct.unpack(">I", blob[offset : offset + 4])[0]
             fields.append(blob[offset + 4 : offset + 4 + size])
@@ -654,7 +655,8 @@ def vouched(
     wanted = {one.id: one for one in entries if one.origin.startswith(IMPORTED)}
     if db is None or not wanted or not has_signatures(db):
         return {}
-    trust, listed = trusted_keys(ws, trust_ref).keys, _listed_keys(ws)
+    trust = trusted_keys(ws, trust_ref).keys
+    listed = _listed_keys(ws)
     signatures_by_receipt: dict[str, list[tuple[str, str]]] = {}
     for batch in chunks(sorted(wanted)):
         sql = (
@@ -684,7 +686,8 @@ def _judge(
     trust: Mapping[str, TrustedKey],
     listed: Mapping[str, str],
 ) -> Vouched:
-    good, reasons = [], []
+    good = []
+    reasons = []
     for key, added in keys:
         trusted_key = trust.get(key)
         if trusted_key:

@@ -129,7 +129,8 @@ def import_events(ws: Workspace, repo: Repository, limits: Limits) -> tuple[int,
     reading = NoteReading(refs_of(repo, _SORT), _SORT, cursors, limits, state)
     if not reading:
         return 0, [], ""
-    rows, refused = [], []
+    rows = []
+    refused = []
     own = _own_events(ws)
     for writer, _, line in reading.lines(repo, []):
         batch = sha256(line).hexdigest()

@@ -66,7 +66,8 @@ class NoteReading:
         state: str = "",
     ) -> None:
         """`cursors`: ref → how far it was read; `state`: read again where it changed."""
-        self._limits, self._state = limits, f" {state}" if state else ""
+        self._limits = limits
+        self._state = f" {state}" if state else ""
         own = own_ref(sort, "")
         by_tree: dict[str, list[NoteRef]] = {}
         for ref in refs:

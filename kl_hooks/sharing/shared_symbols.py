@@ -66,7 +66,9 @@ def share_executed(
     """Add the sets of these runs (by run) to the ref of this clone; a remark for those that are
     withheld. GitFailed.
     """
-    shared, sets_to_share, remarks = _known(repo, writer), [], []
+    shared = _known(repo, writer)
+    sets_to_share = []
+    remarks = []
     for receipt in receipts:
         executed = sets.get(receipt.run)
         if executed is None or vouched_digest(receipt.environment) in shared:
@@ -148,7 +150,8 @@ def _read_folder(repo: Repository, commit: str, folder: str, digest: str) -> Exe
     blobs = [one for kind, one in rows_of(repo, commit, folder=folder).values() if kind == "blob"][
         :_MOST_PARTS
     ]
-    parts, size = [], 0
+    parts = []
+    size = 0
     for content in read_blobs(repo, blobs):
         size += len(content or b"")
         if content is None or size > _MOST_TEXT:

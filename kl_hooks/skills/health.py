@@ -64,7 +64,9 @@ _REPAIRED: Final = "kl skill check --apply"
 """Reason of a conflict that was resolved by a change."""
 _SUPPRESSED: Final = 30
 """Days in which a conflict that was resolved or dismissed is not reported again."""
-_DUPLICATE, _OVERLAPPING, _CONNECTED = 0.92, 0.70, 0.5
+_DUPLICATE = 0.92
+_OVERLAPPING = 0.70
+_CONNECTED = 0.5
 """Similarities from which two skills are one, get in each other's way, and belong together."""
 _MOST_LINKS: Final = 5
 _LONGEST_TEXT: Final = 5_000
@@ -255,7 +257,9 @@ def _check(
     }
     conflicts = list(detect(every, facts, strengths))
     states = _states(ws)
-    open_, suppressed, new = [], 0, []
+    open_ = []
+    suppressed = 0
+    new = []
     ids = {skill.title: skill.id for skill in every}
     for conflict in conflicts:
         state, since, decided = states.get(conflict.key, ("", 0, 0))
@@ -375,11 +379,9 @@ def _states(ws: Workspace) -> dict[str, tuple[str, int, int]]:
     """Return key → (state, when it was detected, when it got this state): a fold over Events."""
     state_of: dict[str, tuple[str, int, int]] = {}
     for event in list_events(ws, name=_CONFLICT):
-        key, state, moment = (
-            str(event.body.get("key")),
-            str(event.body.get("state")),
-            micros(event.at),
-        )
+        key = str(event.body.get("key"))
+        state = str(event.body.get("state"))
+        moment = micros(event.at)
         if key in state_of and state != STATES[0]:
             since = state_of[key][1]
         else:
@@ -621,7 +623,8 @@ def _alike(
     active: Sequence[Record], pairs: Sequence[tuple[int, int, float]], facts: Mapping[str, Facts]
 ) -> Iterator[Conflict]:
     for a, b, similarity in pairs:
-        first, second = active[a], active[b]
+        first = active[a]
+        second = active[b]
         if similarity >= _DUPLICATE:
             # first the one that took the place of the other already, by a repair that was cut off
             # or by hand; then the one that is used more and so known to work; then the first by
@@ -690,7 +693,8 @@ def health(ws: Workspace) -> Health | None:
     active = [one for one in every if one.status == "active"]
     if not active:
         return None
-    now, skill_coverage = ws.clock.now(), coverage(every, demanded_categories(ws))
+    now = ws.clock.now()
+    skill_coverage = coverage(every, demanded_categories(ws))
     used = [
         one
         for one in active
@@ -709,7 +713,8 @@ def health(ws: Workspace) -> Health | None:
 
 def suggestions(ws: Workspace) -> list[Suggestion]:
     """Return what would make the skills in use do better, what was measured first."""
-    every, recorded_uses = all_skills(ws), uses(ws)
+    every = all_skills(ws)
+    recorded_uses = uses(ws)
     results = {key: outcome.success for key, outcome in outcomes(ws, recorded_uses).items()}
     active = sorted(
         (skill for skill in every if skill.status == "active"), key=lambda skill: skill.title

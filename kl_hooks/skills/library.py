@@ -30,7 +30,9 @@ MODES: Final = ("auto", "manifest")
 """
 BUDGET: Final = 2_000
 """Tokens of the instructions that one answer has (requirement D38)."""
-_SEEDS, _DEPTH, _NEAR = 10, 3, 0.4
+_SEEDS = 10
+_DEPTH = 3
+_NEAR = 0.4
 """Skills that a search starts from, how far it follows relations, and the similarity that a start
 needs.
 """
@@ -225,7 +227,8 @@ def discover(
             strict=True,
         )
     )
-    methods, note = ["words"], ""
+    methods = ["words"]
+    note = ""
     try:
         for skill, score in find_near(ws, task, (), live, 4 * _SEEDS) if live else ():
             scores[skill.id] = max(scores[skill.id], score)  # type: ignore[index]  # no passages were asked for
@@ -286,7 +289,8 @@ def instructions(matches: Sequence[Found], budget: int = BUDGET) -> dict[str, st
     """Return ID → instructions, best first, of those that fit into a budget of tokens; one that
     does not hides none.
     """
-    left, text_of = budget * CHARACTERS_OF_A_TOKEN, dict[str, str]()
+    left = budget * CHARACTERS_OF_A_TOKEN
+    text_of = dict[str, str]()
     for match in matches:
         text = match.record.body.strip()
         if text and len(text) <= left:
@@ -325,7 +329,8 @@ def team(matches: Sequence[Found]) -> Team:
         for agent in match.record.many("agents"):
             skills_of_agent[agent].add(match.record.title)
     needed = tuple(match.record.title for match in matches)
-    left, members = set(needed), dict[str, tuple[str, ...]]()
+    left = set(needed)
+    members = dict[str, tuple[str, ...]]()
     while len(members) < _TEAM:
         best = max(
             sorted(skills_of_agent),

@@ -35,7 +35,9 @@ _NEAR: Final = (0.4, 0.7)
 proposed.
 """
 _OVERLAP: Final = 0.7
-_DEEPEST, _MOST_CHILDREN, _CHILD = 3, 3, 0.8
+_DEEPEST = 3
+_MOST_CHILDREN = 3
+_CHILD = 0.8
 """Levels of proposals that need each other, those of one level, and the share of the confidence
 that one has left.
 """

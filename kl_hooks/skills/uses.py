@@ -272,7 +272,8 @@ def end_use(ws: Workspace, which: str, success: bool | None = None, author: str 
     UsageProblem where the caller has none that is open. `success`: what the caller states; receipts
     count for more. `author`: as of `start_use`.
     """
-    session_id, actor = session(ws.environ) or "", _actor(ws, author)
+    session_id = session(ws.environ) or ""
+    actor = _actor(ws, author)
     mine = [
         own_use
         for own_use in uses(ws)
@@ -339,7 +340,8 @@ def variants(ws: Workspace, record: Record) -> dict[str, tuple[Record, int]]:
 
     Only what is committed: nobody has reviewed the others.
     """
-    kind, folder = ws.kinds["skill"], record.path.rpartition("/")[0]
+    kind = ws.kinds["skill"]
+    folder = record.path.rpartition("/")[0]
     variant_of: dict[str, tuple[Record, int]] = {}
     for path in sorted((ws.root / folder).glob("SKILL.*.md")) if folder else ():
         name = f"{folder}/{path.name}"
@@ -488,7 +490,8 @@ def wilson(successes: int, count: int) -> tuple[float, float]:
     """
     if not count:
         return 0.0, 1.0
-    share, square = successes / count, _Z * _Z / count
+    share = successes / count
+    square = _Z * _Z / count
     middle = (share + square / 2) / (1 + square)
     spread = _Z * math.sqrt(share * (1 - share) / count + square / (4 * count)) / (1 + square)
     return max(0.0, middle - spread), min(1.0, middle + spread)
@@ -710,7 +713,8 @@ def requirements(records: Sequence[Record], name: str) -> tuple[list[str], list[
     """
     by_name = {one.title: one for one in records}
     names = {skill_node(one.title): one.title for one in records}
-    missing, wanted = list[str](), [name]
+    missing = list[str]()
+    wanted = [name]
     needs: dict[str, list[str]] = {}
     for current in wanted:
         if current in needs:

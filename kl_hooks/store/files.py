@@ -256,7 +256,8 @@ def _try_lock(handle: int) -> bool:
 def _acquire(handle: int, wait: float) -> bool:
     """Take the lock, trying for `wait` seconds; False if another process holds it for so long."""
     # flock(2) has no timeout, and an alarm signal would belong to the process that we run in
-    end, pause = time.monotonic() + wait, 0.001
+    end = time.monotonic() + wait
+    pause = 0.001
     while True:
         if _try_lock(handle):
             return True

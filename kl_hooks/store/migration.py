@@ -139,7 +139,8 @@ def _count(db: Database, table: Table) -> int:
 
 
 def _copy_all(source: Database, target: Database, tables: Sequence[Table]) -> Moved:
-    rows, whole = {}, hashlib.sha256()
+    rows = {}
+    whole = hashlib.sha256()
     for table in tables:
         _copy(source, target, table)
         count, wanted = _digest(source, table)
@@ -172,7 +173,8 @@ def _copy(source: Database, target: Database, table: Table) -> None:
 
 def _batches(db: Database, table: Table, last: Row | None = None) -> Iterator[list[Row]]:
     """The rows after a key, in the order of their keys."""
-    key, columns = ", ".join(table.key), ", ".join(table.columns)
+    key = ", ".join(table.key)
+    columns = ", ".join(table.columns)
     places = [table.columns.index(one) for one in table.key]
     while True:
         if last:
@@ -190,7 +192,8 @@ def _batches(db: Database, table: Table, last: Row | None = None) -> Iterator[li
 
 def _digest(db: Database, table: Table) -> tuple[int, str]:
     """How many rows there are, and the SHA-256 over them in the order of their keys."""
-    count, digest = 0, hashlib.sha256()
+    count = 0
+    digest = hashlib.sha256()
     for batch in _batches(db, table):
         count += len(batch)
         digest.update(repr(batch).encode("utf-8", "surrogatepass"))

@@ -194,7 +194,8 @@ def _definition(sql: str, private: frozenset[str], append_only: frozenset[str]) 
 def _table(name: str, body: str, private: frozenset[str], append_only: frozenset[str]) -> str:
     if name == "schema_step":  # of the server, not of a repository
         return f"CREATE TABLE IF NOT EXISTS {name} ({body}); GRANT SELECT ON {name} TO kl_reader"
-    columns, keys = list[str](), list[str]()
+    columns = list[str]()
+    keys = list[str]()
     for item in re.split(r",(?![^(]*\))", body):
         item = " ".join(item.split())
         if constraint := re.match(r"(?i)(PRIMARY KEY|UNIQUE) \((.*)\)$", item):
@@ -681,7 +682,9 @@ class Server:
     def __init__(
         self, address: Address, wait: float, schemas: Iterable[Schema] | None = None
     ) -> None:
-        self.address, self.place, self._wait = address, address.place, wait
+        self.address = address
+        self.place = address.place
+        self._wait = wait
         self.schemas = list(schemas or ())
         self._idle: dict[bool, list[tuple[psycopg.Connection[Any], int]]] = {True: [], False: []}
         self._pid = os.getpid()
@@ -782,7 +785,8 @@ class Server:
         raise StoreReadOnly(reason, place=self.place, hint=hint)
 
     def _lock(self, db: PostgresDatabase, what: str) -> None:
-        end, pause = time.monotonic() + self._wait, 0.005
+        end = time.monotonic() + self._wait
+        pause = 0.005
         db.row("SELECT set_config('application_name', ?, false)", (f"kl: {one_line(what)}"[:60],))
         while True:
             row = db.row(
@@ -848,10 +852,8 @@ class Server:
     def _enter(self, connection: psycopg.Connection[Any], read_only: bool) -> int:
         """Make the repository that of the session; return the level of whoever logged in."""
         errors = _driver().errors
-        name, hint = (
-            self.address.repository,
-            "An administrator of the server runs: kl store use URL --create",
-        )
+        name = self.address.repository
+        hint = "An administrator of the server runs: kl store use URL --create"
         try:
             row = connection.execute("SELECT id, level FROM kl.enter(%s)", (name,)).fetchone()
         except (errors.UndefinedFunction, errors.InvalidSchemaName):

@@ -586,7 +586,8 @@ def _arguments(row: int, is_list: bool) -> re.Pattern[str]:
     quoted = rf"(?P<quote>[\"']){name}(?P<quoted>[^\"'\n]+)"
     bare = rf"{name}(?P<bare>(?![\"'\\]|-)[^\s\"'|;&<>]+)"
     if is_list:
-        quoted, bare = r"(?P<quote>(?!))(?P<quoted>)", rf"{name}(?P<bare>(?!-)[^{_GAP}]+)"
+        quoted = r"(?P<quote>(?!))(?P<quoted>)"
+        bare = rf"{name}(?P<bare>(?!-)[^{_GAP}]+)"
     return re.compile(rf"(?<=\s)(?:{credential.options}){credential.gap}(?:{quoted}|{bare})")
 
 

@@ -171,7 +171,9 @@ class SpoolWriter:
                 with suppress(OSError):
                     unlink(str(self.path))  # noqa: PTH108
                 close(former)
-                self.path, self._seal, self._size = path, seal, size
+                self.path = path
+                self._seal = seal
+                self._size = size
                 return True
         return False
 
@@ -184,7 +186,8 @@ class SpoolWriter:
         """
         if getpid() != self._pid:
             return ""
-        own, path = fstat(self._fd), str(self.path)
+        own = fstat(self._fd)
+        path = str(self.path)
         try:
             named = lstat(path)
         except FileNotFoundError:

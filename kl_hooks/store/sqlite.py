@@ -100,7 +100,8 @@ def is_local(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
         inside = real == point or real.startswith(point.rstrip("/") + "/")
         # `>=`: of two file systems mounted at one point the later one hides the earlier
         if point and inside and len(point) >= len(best):
-            best, kind = point, fields[2]
+            best = point
+            kind = fields[2]
     return kind in _LOCAL_FILE_SYSTEMS
 
 
@@ -194,7 +195,10 @@ class SqliteDatabase:
     def __init__(
         self, connection: sqlite3.Connection, path: Path, read_only: bool, copy: Path | None = None
     ) -> None:
-        self._connection, self.path, self.read_only, self._copy = connection, path, read_only, copy
+        self._connection = connection
+        self.path = path
+        self.read_only = read_only
+        self._copy = copy
         self._inode = path.stat().st_ino
 
     @classmethod

@@ -77,9 +77,11 @@ def locate_state(
         directory = root / os.path.expanduser(override)  # noqa: PTH111
         origin = "override"
     elif common_dir:
-        directory, origin = common_dir / "kl", "git"
+        directory = common_dir / "kl"
+        origin = "git"
     else:
-        directory, origin = _user(environ, "XDG_STATE_HOME", ".local/state") / key, "user"
+        directory = _user(environ, "XDG_STATE_HOME", ".local/state") / key
+        origin = "user"
     if not git_dir or git_dir == common_dir:
         worktree = "main"
     else:
@@ -243,7 +245,8 @@ def _check(state: State) -> None:
     """EnvironmentProblem unless it is a folder of ours. Root may use folders of others, but follows
     no link there.
     """
-    directory, us = state.directory, os.geteuid()
+    directory = state.directory
+    us = os.geteuid()
     link = directory.is_symlink()
     if not directory.is_dir():
         if link and not directory.exists():

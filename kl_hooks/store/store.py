@@ -48,7 +48,9 @@ class Store:
         environ: Mapping[str, str],
         address: Address | None = None,
     ) -> None:
-        self.state, self.schemas, self.address = state, schemas, address
+        self.state = state
+        self.schemas = schemas
+        self.address = address
         self.wait = _seconds(environ.get("KL_LOCK_WAIT", ""))
         self._waited: dict[str, tuple[float, StoreBusy]] = {}
         """Database → when (monotonic) its lock was waited for in vain, and how that failed."""
@@ -504,7 +506,8 @@ def _split_statements(sql: str) -> list[str]:
     """The statements of a step: each ends with a `;` at the end of a line (the last one may go
     without).
     """
-    statements, current = [], []
+    statements = []
+    current = []
     for line in sql.splitlines():
         current.append(line)
         if line.rstrip().endswith(";") and "--" not in line:
@@ -606,7 +609,9 @@ def _tables_after(steps: tuple[str, ...]) -> frozenset[str]:
         change = re.match(_CHANGE, re.sub(_COMMENT, "", statement))
         if change is None:
             continue
-        what, name, new = change[1].upper(), change[2].lower(), (change[3] or "").lower()
+        what = change[1].upper()
+        name = change[2].lower()
+        new = (change[3] or "").lower()
         if what == "CREATE":
             names.add(name)
         elif what == "DROP" or new:

@@ -93,7 +93,8 @@ class RedisValues:
         the clear; EnvironmentProblem without the library.
         """
         self.note = ""
-        self._prefix, self._local = f"kl:{name}:", local
+        self._prefix = f"kl:{name}:"
+        self._local = local
         parts = urlsplit(url)
         if parts.scheme not in _SCHEMES or parts.password:
             if parts.password:

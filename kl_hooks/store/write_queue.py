@@ -68,7 +68,8 @@ def _wait_for_turn(
 @contextmanager
 def _ticket(folder: Path) -> Iterator[int | None]:
     """Hold the next number of the queue; None where no ticket can be made."""
-    path, handle = None, -1
+    path = None
+    handle = -1
     with suppress(OSError):
         folder.mkdir(mode=0o700, exist_ok=True)
         path, handle = _next_ticket(folder)

@@ -205,7 +205,9 @@ def split_path(path: str) -> list[str]:
     """Return the keys of a dotted path: `a.b` is b in a, `a\\.b` is one key. UsageProblem for an
     empty key.
     """
-    parts, current, escaped = list[str](), "", False
+    parts = list[str]()
+    current = ""
+    escaped = False
     for sign in path:
         if not escaped and sign == "\\":
             escaped = True

@@ -151,7 +151,8 @@ class NamedStore(ABC):
         """Return a live store. UsageProblem, in the same words, where there is none and where it is
         not the caller's to read; another one where the caller lacks the level.
         """
-        store, command = cls.get(db, name, now), cls.sort.command
+        store = cls.get(db, name, now)
+        command = cls.sort.command
         current = store.level(caller.actor) if store else ""
         if store is None or not store.is_live(now) or not current:
             reason = f"there is no {cls.sort.noun} of this name for you."
@@ -169,7 +170,9 @@ class NamedStore(ABC):
     @classmethod
     def grant(cls, ws: Workspace, caller: Caller, name: str, actor: str, level: str) -> Self:
         """Give an actor a level of a store; an empty one takes it away."""
-        who, now, sort = cls.grantee(actor), ws.clock.now(), cls.sort
+        who = cls.grantee(actor)
+        now = ws.clock.now()
+        sort = cls.sort
         with writing(ws, f"{sort.table}s") as db:
             # not a writer: he could give away what the owner did not mean to share
             store = cls.find(db, caller, name, "admin", now)

@@ -269,7 +269,8 @@ def write_pool(
         )
     # redacted and measured as a whole first, so that no part of it is written where another part is
     # refused
-    new_value, now = json.loads(encoded(value)), ws.clock.now()
+    new_value = json.loads(encoded(value))
+    now = ws.clock.now()
     changed: dict[str, tuple[Sequence[str], Any]]
     if keys:
         changed = {keys[0]: (keys[1:], new_value)}

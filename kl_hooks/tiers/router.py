@@ -173,7 +173,8 @@ class WorkingMemory:
 
     def _open(self) -> DiskValues | RedisValues:
         if self._values is None:
-            place, url = self._ws.state.cache, self._ws.settings.redis
+            place = self._ws.state.cache
+            url = self._ws.settings.redis
             # a folder of its own: what is derived must not push out what cannot be derived again
             local = DiskValues(place / TIER)
             self._values = local
@@ -607,7 +608,8 @@ def _write_short_term(
     key, name, encoded_value = checked_key(key), checked_type(type), encoded(value)
     now = ws.clock.now()
     expires = now + checked_ttl(ttl, _TTL, _MOST_TTL) * SECOND
-    place, content = (caller.actor, caller.session, key), (name, encoded_value, now, expires)
+    place = (caller.actor, caller.session, key)
+    content = (name, encoded_value, now, expires)
     with writing(ws, "short-term memory") as db:
         # the ID stays where there is a row, so its accesses go on
         db.execute(

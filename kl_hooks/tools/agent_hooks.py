@@ -588,7 +588,8 @@ def _changes(given: Mapping[str, Any]) -> Iterator[tuple[str, _Change]]:
 
 
 def _replacement(row: Mapping[str, Any]) -> tuple[str, str, bool] | None:
-    old, new = row.get("old_string", row.get("old_str")), row.get("new_string", row.get("new_str"))
+    old = row.get("old_string", row.get("old_str"))
+    new = row.get("new_string", row.get("new_str"))
     if isinstance(old, str) and isinstance(new, str):
         return (old, new, row.get("replace_all") is True)
     return None
@@ -616,12 +617,14 @@ def _patched(text: str) -> Iterator[tuple[str, _Change]]:
 
 
 def _hunks(lines: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
-    old, new = list[str](), list[str]()
+    old = list[str]()
+    new = list[str]()
     for line in [*lines, "@@"]:
         if line.startswith("@@"):
             if old or new:
                 yield "\n".join(old), "\n".join(new), False
-            old, new = [], []
+            old = []
+            new = []
             continue
         if not line.startswith("+"):
             old.append(line[1:])

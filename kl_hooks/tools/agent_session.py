@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 _MOST: Final = 2_000
 """IDs and paths that are remembered."""
 # limits and cooldown are those of the vendor's own plugin (requirement C21)
-_MOST_MESSAGES, _MOST_TOKENS, _MOST_ERRORS, _SIMILAR, _COOLDOWN = 50, 100_000, 5, 0.7, 20
+_MOST_MESSAGES = 50
+_MOST_TOKENS = 100_000
+_MOST_ERRORS = 5
+_SIMILAR = 0.7
+_COOLDOWN = 20
 _MOST_WORDS, _FEWEST_WORDS = 400, 4
 """Words of a prompt that are compared, and fewer than which it is not."""
 _KEY: Final = 24
@@ -55,7 +59,8 @@ class Drift:
         now = sorted(
             {hashlib.sha256(word.encode()).hexdigest()[:8] for word in text.casefold().split()}
         )[:_MOST_WORDS]
-        both, either = len(set(now) & set(self.prompt)), len(set(now) | set(self.prompt))
+        both = len(set(now) & set(self.prompt))
+        either = len(set(now) | set(self.prompt))
         # a short prompt ("go on", "yes") is like every other one
         self.similar = both / either if min(len(now), len(self.prompt)) >= _FEWEST_WORDS else 0.0
         self.messages, self.characters, self.prompt = (
@@ -152,16 +157,19 @@ def open_session(ws: Workspace, event: Event) -> Iterator[Session]:
 def _load(path: Path) -> Session:
     try:
         found = json.loads(read_small(path) or b"{}")
-        given, changed = found.get("given", []), found.get("changed", [])
+        given = found.get("given", [])
+        changed = found.get("changed", [])
         # the file of a session that an older kl began has neither
-        files, noted = found.get("turn_files", []), found.get("noted", [])
+        files = found.get("turn_files", [])
+        noted = found.get("noted", [])
         # an entry that is odd in any way is as good as none
         if not all(
             type(some) is list and all(type(one) is str for one in some)
             for some in (given, changed, files, noted)
         ):
             return Session()
-        turns, drift = found.get("turns"), found.get("drift")
+        turns = found.get("turns")
+        drift = found.get("drift")
         return Session(
             given,
             changed,

@@ -82,7 +82,9 @@ def _shorten(result: dict[str, Any], most: int) -> dict[str, Any]:
     so that of two long lists the first one is not empty.
     """
     share = most // (len(result) + 2)
-    made, left, mark = dict(result), dict[str, int](), "omitted"
+    made = dict(result)
+    left = dict[str, int]()
+    mark = "omitted"
     # a result may have a key of this name already
     while mark in made:
         mark += "_"
@@ -111,7 +113,8 @@ def _shorten(result: dict[str, Any], most: int) -> dict[str, Any]:
 
 def _first_items(items: list[Any], most: int) -> list[Any]:
     """As many of the first items as fit."""
-    fitting, used = [], 2
+    fitting = []
+    used = 2
     for one in items:
         used += _size(one) + 2
         if used > most:
@@ -122,7 +125,8 @@ def _first_items(items: list[Any], most: int) -> list[Any]:
 
 def _first_entries(items: dict[str, Any], most: int) -> dict[str, Any]:
     """As many of the first entries as fit."""
-    fitting, used = {}, 2
+    fitting = {}
+    used = 2
     for name, value in items.items():
         used += _size(name) + _size(value) + 4
         if used > most:
@@ -239,7 +243,9 @@ def tool_of(ws: Workspace, name: str) -> Tool:
 
 def failed(name: str, problem: KlError) -> dict[str, Any]:
     """Return the answer for an error."""
-    reason, place, hint = problem.reason, problem.place, problem.hint
+    reason = problem.reason
+    place = problem.place
+    hint = problem.hint
     if isinstance(problem, Problems):
         reason = " ".join(f"{one.message} {one.hint}".strip() for one in problem.problems)
         place = place or (problem.problems[0].path if problem.problems else "")
@@ -312,7 +318,8 @@ def _string(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
 
 
 def _integer(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
-    least, most = schema.get("minimum", -(10**9)), schema.get("maximum", 10**9)
+    least = schema.get("minimum", -(10**9))
+    most = schema.get("maximum", 10**9)
     # bool is a subclass of int: JSON's `true` would pass as 1
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         yield f"must be a whole number from {least} to {most}."

@@ -92,7 +92,9 @@ class KnowledgeServer(ThreadingHTTPServer):
 
         `connections`: at once; further ones are refused.
         """
-        self.opened, self.token, self.allow_write = opened, token, allow_write
+        self.opened = opened
+        self.token = token
+        self.allow_write = allow_write
         self.seconds = seconds
         self._free_connections = BoundedSemaphore(connections)
         try:
@@ -213,16 +215,15 @@ class _Handler(BaseHTTPRequestHandler):
             # what was sent may not have been read to its end
             self.close_connection = True
             problem = KlError(str(refused), place=self.path.partition("?")[0])
-            status, value = refused.status, failed("", problem)
+            status = refused.status
+            value = failed("", problem)
         except (
             Exception
         ) as problem:  # a bug of ours is stated in the answer, and the next request is answered
             self.close_connection = True
             reason = f"internal error: {type(problem).__name__}: {problem}"
-            status, value = (
-                HTTPStatus.INTERNAL_SERVER_ERROR,
-                failed("", KlError(reason, place=self.path)),
-            )
+            status = HTTPStatus.INTERNAL_SERVER_ERROR
+            value = failed("", KlError(reason, place=self.path))
         self._send(status, value)
 
     def _send(self, status: int, value: Mapping[str, Any]) -> None:
@@ -250,7 +251,8 @@ class _Handler(BaseHTTPRequestHandler):
         return values[0]
 
     def _check_sender(self) -> None:
-        hosts, origins = self.headers.get_all("Host", []), self.headers.get_all("Origin", [])
+        hosts = self.headers.get_all("Host", [])
+        origins = self.headers.get_all("Origin", [])
         if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
             raise _Refused(
                 HTTPStatus.FORBIDDEN, f"the Host is not {HOST}:{self.server.server_port}."
@@ -322,7 +324,8 @@ class _Handler(BaseHTTPRequestHandler):
                     body = _merged(body, {**_typed(ws, name, query), **given})
                 value, code = call(ws, name, body, allow_write=self.server.allow_write)
         except KlError as problem:
-            value, code = failed(route.tool, problem), problem.exit_code
+            value = failed(route.tool, problem)
+            code = problem.exit_code
         except ValueError as problem:  # too many fields of a query
             raise _Refused(HTTPStatus.BAD_REQUEST, str(problem)) from None
         if code == CLEAN:

@@ -111,7 +111,8 @@ def listed_tools(ws: Workspace, wanted: Sequence[str], *, allow_write: bool) -> 
 
     UsageProblem for a name that is neither, EnvironmentProblem as `catalogue`.
     """
-    known, names = catalogue(ws), dict[str, None]()
+    known = catalogue(ws)
+    names = dict[str, None]()
     # a dict for its order: a client shows the tools as they are listed
     for one in wanted or ("core",):
         if one == "core":

@@ -37,16 +37,16 @@ from kl_hooks.store.state import locate_state, state_of_server
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
-_DECISIONS, _RUNS, _GRAPHS, _FILES, _CACHE = (
-    "superseded decisions",
-    "old runs",
-    "orphaned graphs",
-    "ephemeral files",
-    "cache",
-)
+_DECISIONS = "superseded decisions"
+_RUNS = "old runs"
+_GRAPHS = "orphaned graphs"
+_FILES = "ephemeral files"
+_CACHE = "cache"
 _DECAY: Final = "claim decay"
 _AGED, _IDLE = "aged memory", "idle candidates"
-_WAITING, _GOALS, _HABITS = "waiting proposals", "idle objectives", "review habits"
+_WAITING = "waiting proposals"
+_GOALS = "idle objectives"
+_HABITS = "review habits"
 _ESCALATED_AFTER: Final = 7
 """Days that a proposal may wait for a person."""
 _IDLE_GOAL: Final = 90
@@ -108,7 +108,9 @@ def archivable(
     because an imported decision has only the day of its import; without one from its own last
     change.
     """
-    changes, days, later = [], numbers.adr_retention_days, successors or {}
+    changes = []
+    days = numbers.adr_retention_days
+    later = successors or {}
     for decision in records:
         if (
             decision.status != "superseded"
@@ -144,7 +146,8 @@ def archive_decisions(ws: Workspace, changes: Sequence[Change], now: int) -> Non
     name, or is a link.
     """
     for change in changes:
-        source, target = ws.root / change.old, ws.root / change.new
+        source = ws.root / change.old
+        target = ws.root / change.new
         if not source.is_file() or source.is_symlink():  # moved by another run, or not ours to move
             continue
         folder = target.parent
@@ -304,7 +307,8 @@ def orphaned_graphs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
 
     They are deleted as a whole. Inside a graph nothing is left over: it is derived from files.
     """
-    days, graphs_in_use = numbers.orphaned_node_grace_period_days, _graphs_of_worktrees(ws)
+    days = numbers.orphaned_node_grace_period_days
+    graphs_in_use = _graphs_of_worktrees(ws)
     folder = ws.state.graph.parent
     locks = [path for path in folder.glob("*.lock") if not path.with_suffix(".db").exists()]
     reason = f"its worktree was removed; orphaned_node_grace_period_days: {days}"
@@ -323,7 +327,8 @@ def _graphs_of_worktrees(ws: Workspace) -> set[str]:
     if ws.repo is None:
         return {ws.state.graph.name}
     # gitrepository-layout(5): a folder here for each linked worktree, and none for the main one
-    common, inside = ws.repo.common_dir, ws.repo.common_dir / "worktrees"
+    common = ws.repo.common_dir
+    inside = ws.repo.common_dir / "worktrees"
     folders = [common, *(inside.iterdir() if inside.is_dir() else ())]
     states = [
         locate_state(ws.root, common, one, str(ws.state.directory), ws.environ) for one in folders

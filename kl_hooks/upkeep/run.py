@@ -91,7 +91,8 @@ def preview(ws: Workspace, only: Sequence[str] = ()) -> Report:
     """Return what would be changed now. Raises only where kl was not set up."""
     require_setup(ws)
     numbers, problems = load_lifecycle(ws.root, ws.state.cache)
-    now, results = ws.clock.now(), []
+    now = ws.clock.now()
+    results = []
     for policy in policies(ws, only):
         try:
             results.append(PolicyResult(policy, tuple(policy.find_changes(ws, numbers, now))))
@@ -170,7 +171,8 @@ def _ingest(ws: Workspace) -> str:
     from kl_hooks.evidence.ingestion import sync_evidence
     from kl_hooks.records.sync import sync
 
-    receipts, files = counted(sync_evidence(ws).receipts, "receipt"), counted(sync(ws).read, "file")
+    receipts = counted(sync_evidence(ws).receipts, "receipt")
+    files = counted(sync(ws).read, "file")
     return f"{receipts} ingested, {files} of records read"
 
 

@@ -45,7 +45,8 @@ def _definitions(fast: Facts, precise: Facts) -> Iterator[list[Any]]:
     ours = {row[0]: row for row in fast["symbols"]}
     theirs = {row[0]: row for row in precise["symbols"]}
     for name in ours.keys() | theirs.keys():
-        fast_row, precise_row = ours.get(name), theirs.get(name)
+        fast_row = ours.get(name)
+        precise_row = theirs.get(name)
         if fast_row is None or precise_row is None:
             there = fast_row or precise_row or []
             yield [

@@ -220,7 +220,8 @@ def _dynamic_row(node: Any, source: Source, importers: set[str]) -> list[list[An
     if last_name(node.func) not in importers or not _plain(node.func):
         return []
     if last_name(node.func) == "__import__":
-        line, text = source.place(node)[0], source.statement(node)
+        line = source.place(node)[0]
+        text = source.statement(node)
         return [[*row, line, "dynamic import", text] for row in _dunder(node)]
     positional = [arg.value for arg in node.args if arg.keyword is None and arg.star != "**"]
     named = {arg.keyword.value: arg.value for arg in node.args if arg.keyword is not None}
@@ -228,7 +229,8 @@ def _dynamic_row(node: Any, source: Source, importers: set[str]) -> list[list[An
     parts = name.lstrip(".").split(".")
     if not all(part.isidentifier() for part in parts):
         return []
-    dots, module = len(name) - len(name.lstrip(".")), ".".join(parts)
+    dots = len(name) - len(name.lstrip("."))
+    module = ".".join(parts)
     if dots:
         if len(positional) > 1:
             package = positional[1]
@@ -266,7 +268,8 @@ def _dunder(node: Any) -> list[tuple[str, str, int]]:
         arguments[key] = libcst.Name("_") if arg.star else arg.value
     if not isinstance(arguments.get("name"), libcst.SimpleString | libcst.ConcatenatedString):
         return []
-    module, written = _literal(arguments["name"]), arguments.get("level", libcst.Integer("0"))
+    module = _literal(arguments["name"])
+    written = arguments.get("level", libcst.Integer("0"))
     if not isinstance(written, libcst.Integer) or not all(
         part.isidentifier() for part in module.split(".") if module
     ):
@@ -364,7 +367,8 @@ class Visitor(cst.CSTVisitor):
             self._fields(node, [target.target for target in node.targets])
 
     def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        scope, target = self._around[-1], node.target
+        scope = self._around[-1]
+        target = node.target
         self._named_anew(node, [target])
         if scope.kind != "function":
             self._fields(node, [target])

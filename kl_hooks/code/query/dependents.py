@@ -143,10 +143,8 @@ def dependency_path(
 
     `unstored_links`: links of what is no code, such as what documents mention.
     """
-    start, end = (
-        _resolved(graph, from_text, unstored_links),
-        _resolved(graph, to_text, unstored_links),
-    )
+    start = _resolved(graph, from_text, unstored_links)
+    end = _resolved(graph, to_text, unstored_links)
     mine = {start.id, *(one.id for one in nested_symbols(graph.db, start))}
     theirs = {end.id, *(one.id for one in nested_symbols(graph.db, end))}
     lost = paths_not_assessed(graph, end)

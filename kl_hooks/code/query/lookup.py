@@ -78,7 +78,8 @@ def symbols_of_id(db: Rows, identifier: str) -> list[Symbol]:
 
 def symbols_by_id(db: Rows, ids: Iterable[str]) -> dict[str, Symbol]:
     """Id → its symbol, of those that have one; of several the first."""
-    wanted, symbol_of = sorted(set(ids)), dict[str, Symbol]()
+    wanted = sorted(set(ids))
+    symbol_of = dict[str, Symbol]()
     for batch in chunks(wanted):
         names = sorted({last_name(one) for one in batch})
         condition = f"name IN ({placeholders(names)}) AND id IN ({placeholders(batch)})"
@@ -257,7 +258,8 @@ def _record_or_page(graph: Graph, text: str) -> Symbol | None:
     for identifier in dict.fromkeys(
         (record_node(name), text, f"file:{text.strip('/')}", *_pages(graph, text))
     ):
-        out, into = links.outgoing(graph.db, identifier), links.incoming(graph.db, identifier)
+        out = links.outgoing(graph.db, identifier)
+        into = links.incoming(graph.db, identifier)
         if identifier.startswith("adr:"):
             hits = [hit for hit in hits_by_id(graph.db, name) if hit.kind == "decision"]
         else:

@@ -121,7 +121,8 @@ def receiver_expression(occurrence: Occurrence) -> str:
 
 def value_expression(occurrence: Occurrence, name: str) -> str:
     """What an occurrence of a name is as a whole, as the graph's resolver reads it."""
-    frame, scope = occurrence.frame, occurrence.scope
+    frame = occurrence.frame
+    scope = occurrence.scope
     if occurrence.receiver is None:
         return expression_of(frame, scope, name, "")
     root, attributes = _chain(occurrence.receiver)

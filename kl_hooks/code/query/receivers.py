@@ -129,7 +129,8 @@ def _hints_in(frame: Frame, hints: dict[str, list[Hint]]) -> Iterator[tuple[str,
         elif isinstance(part, ast.Call):
             yield from _class_test(frame, part)
         elif isinstance(part, ast.For | ast.AsyncFor | ast.comprehension):
-            container, element = _name_of(frame, part.iter), _name_of(frame, part.target)
+            container = _name_of(frame, part.iter)
+            element = _name_of(frame, part.target)
             if container and element:
                 yield from ((element, hint) for hint in elements.get(container, ()))
 

@@ -214,7 +214,8 @@ def callers(graph: Graph, text: str) -> References:
     """
     symbol = resolve_text(graph, text)
     prefix, name = split_id(symbol.id)
-    asked, relations = [symbol.id], ["calls"]
+    asked = [symbol.id]
+    relations = ["calls"]
     if prefix in ("type", "interface"):
         asked.append(f"method:{name}.__init__")
     if prefix == "property":
@@ -285,7 +286,8 @@ class SymbolPage(NamedTuple):
 
 def symbol_page(graph: Graph, text: str) -> SymbolPage:
     """Everything the graph knows of what `text` means. Errors as `resolve_text`."""
-    symbol, db = resolve_text(graph, text), graph.db
+    symbol = resolve_text(graph, text)
+    db = graph.db
     into = [
         k
         for k in links.incoming(db, symbol.id)

@@ -106,7 +106,8 @@ def refresh_graph(
     """
     from kl_hooks.git import files
 
-    repo, scanners = repository_of(ws), scanners_of(ws)
+    repo = repository_of(ws)
+    scanners = scanners_of(ws)
     entries = files.worktree_files(repo, _patterns(scanners), scan)
     return refresh(ws.store, entries, lambda batch: files.read_files(repo, batch), scanners, watch)
 
@@ -370,7 +371,8 @@ def open_graph(
         with graph_at(ws, rev) as (db, scan):
             yield Graph(db, scan, read=_reader(ws, "objects"), count_unread=count_unread)
         return
-    scan, read = refresh_graph(ws, watch), _reader(ws, "worktree")
+    scan = refresh_graph(ws, watch)
+    read = _reader(ws, "worktree")
     kinds = ("page", *ws.kinds, "violation")
     count_unread = partial(_count_unread, ws)
     with ws.store.reading("graph") as stored:
@@ -384,7 +386,8 @@ def open_graph(
 def _count_unread(ws: Workspace, rev: str = "") -> Unread:
     from kl_hooks.code.languages import unread_at, unread_in_worktree
 
-    repo, scanners = repository_of(ws), scanners_of(ws)
+    repo = repository_of(ws)
+    scanners = scanners_of(ws)
     if rev:
         return unread_at(repo, rev, scanners)
     return unread_in_worktree(repo, scanners)

@@ -232,7 +232,8 @@ class _SiteFinder:
         self, module: str, occurrence: Occurrence, hints: Hints
     ) -> tuple[Certainty, tuple[str, ...]]:
         """Decide on a plain name."""
-        frame, scope = occurrence.frame, occurrence.scope
+        frame = occurrence.frame
+        scope = occurrence.scope
         written = expression_of(frame, scope, self._target.name, "")
         if not written:
             return Certainty.ELSEWHERE, (_LOCAL_NAME,)
@@ -312,7 +313,8 @@ class _SiteFinder:
         self, module: str, occurrence: Occurrence, hints: Hints
     ) -> tuple[Certainty, tuple[str, ...]]:
         """Decide by what a receiver is likely to be."""
-        certainties, types = set[Certainty](), list[str]()
+        certainties = set[Certainty]()
+        types = list[str]()
         for hint in hints.of(occurrence.scope, occurrence.receiver):
             if hint.expression:
                 value = self._resolver.value_of(hint.expression, module)

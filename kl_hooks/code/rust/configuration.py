@@ -79,7 +79,8 @@ def _rows(tables: list[dict[str, Any]]) -> str:
     for table in tables:
         for name, dependency in table.items():
             parts = _table(dependency)
-            package, path = parts.get("package", name), parts.get("path", "")
+            package = parts.get("package", name)
+            path = parts.get("path", "")
             if isinstance(package, str) and isinstance(path, str):
                 is_shared = parts.get("workspace") is True
                 rows[identifier(name)] = [identifier(package), path, is_shared]

@@ -226,7 +226,8 @@ def _parent(path: str, view: FileView) -> ImportTarget | None:
 
 def _declaring(path: str, manifest: str, view: FileView) -> ImportTarget | None:
     """The module that declares a file by `#[path]`, from the roots of the package on."""
-    folder, settings = posixpath.dirname(manifest), view.settings(manifest)
+    folder = posixpath.dirname(manifest)
+    settings = view.settings(manifest)
     roots = [settings.get("library", "src/lib.rs"), "src/main.rs"]
     roots += _list(settings.get("targets"))
     waiting = [_join(folder, root) for root in roots]

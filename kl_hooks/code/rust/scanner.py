@@ -109,7 +109,8 @@ def _attribute(node: Node) -> str:
 
 
 def _signature(declaration: Declaration, source: Source) -> str:
-    start, end = declaration.node.start_byte, declaration.node.end_byte
+    start = declaration.node.start_byte
+    end = declaration.node.end_byte
     if declaration.body is not None:
         return source.one_line(start, declaration.body.start_byte).rstrip("{( ")
     if declaration.prefix == "field":

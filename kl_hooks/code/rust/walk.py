@@ -357,7 +357,8 @@ def _dotted(node: Node, place: _Place) -> str:
 
 
 def _function(walker: Walker, node: Node, place: _Place) -> None:
-    name, body = _name(node), node.child_by_field_name("body")
+    name = _name(node)
+    body = node.child_by_field_name("body")
     dotted = _dotted(node, place)
     if not place.owner_type:
         place.scope.values[name] = Binding(f"{DEFINED}{dotted}")
@@ -401,7 +402,9 @@ def _parameters(walker: Walker, node: Node, inner: _Place) -> None:
 
 def _type(walker: Walker, node: Node, place: _Place) -> None:
     """A struct, enum, union, trait or another name of a type."""
-    name, dotted, kind = _name(node), _dotted(node, place), node.type
+    name = _name(node)
+    dotted = _dotted(node, place)
+    kind = node.type
     prefix = _TYPES[kind]
     if not place.owner_type:
         place.scope.types[name] = Binding(f"{DEFINED}{dotted}")
@@ -463,7 +466,8 @@ def _variant(walker: Walker, node: Node, place: _Place) -> None:
 
 
 def _constant(walker: Walker, node: Node, place: _Place) -> None:
-    name, dotted = _name(node), _dotted(node, place)
+    name = _name(node)
+    dotted = _dotted(node, place)
     if not place.owner_type and name:
         place.scope.values[name] = Binding(f"{DEFINED}{dotted}")
     owner = place.owner
@@ -477,7 +481,8 @@ def _constant(walker: Walker, node: Node, place: _Place) -> None:
 
 
 def _impl(walker: Walker, node: Node, place: _Place) -> None:
-    typed, trait = node.child_by_field_name("type"), node.child_by_field_name("trait")
+    typed = node.child_by_field_name("type")
+    trait = node.child_by_field_name("trait")
     names = _owner_names(typed)
     if names:
         dotted = f"{place.scope.prefix}{names[-1]}"
@@ -536,7 +541,9 @@ def _owner_names(node: Node | None) -> list[str]:
 
 
 def _module(walker: Walker, node: Node, place: _Place) -> None:
-    name, body, scope = _name(node), node.child_by_field_name("body"), place.scope
+    name = _name(node)
+    body = node.child_by_field_name("body")
+    scope = place.scope
     if not name:
         return
     dotted = f"{scope.prefix}{name}"
@@ -720,7 +727,8 @@ def _block(walker: Walker, node: Node, place: _Place) -> None:
 
 def _let(walker: Walker, node: Node, place: _Place) -> _Place:
     """Bind the names of a `let`; returns the place after it."""
-    typed, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+    typed = node.child_by_field_name("type")
+    value = node.child_by_field_name("value")
     pattern = node.child_by_field_name("pattern")
     walker.push_fields(node, ("type", "value", "alternative"), place)
     chain = instance(type_chain(typed)) if typed is not None else chain_of(value)
@@ -769,7 +777,8 @@ def _for(walker: Walker, node: Node, place: _Place) -> None:
 
 
 def _match(walker: Walker, node: Node, place: _Place) -> None:
-    value, body = node.child_by_field_name("value"), node.child_by_field_name("body")
+    value = node.child_by_field_name("value")
+    body = node.child_by_field_name("body")
     walker.push(value, place)
     source = (place.scope, chain_of(value))
     for arm in body.named_children if body is not None else ():

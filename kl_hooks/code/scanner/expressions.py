@@ -75,11 +75,13 @@ class Ref(NamedTuple):
 @lru_cache(maxsize=50_000)  # the files of a repository use the same names over and over
 def decode(expression: str) -> Ref:
     """The parts of an expression that is not empty."""
-    kind, module = expression[0], ""
+    kind = expression[0]
+    module = ""
     if kind == RESULT:
         # expressions are nested (`~~=f>|read>`): the last `>` closes the outermost one
         end = expression.rindex(">")
-        path, attributes = expression[1:end], expression[end + 2 :]
+        path = expression[1:end]
+        attributes = expression[end + 2 :]
     else:
         path, _, attributes = expression[1:].partition("|")
         if kind == IMPORTED:

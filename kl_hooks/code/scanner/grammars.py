@@ -107,7 +107,8 @@ def parse_part(content: bytes, grammar: str, part: Node) -> Tree:
     """The tree of what is between the brackets of a node, at the same places."""
     import tree_sitter
 
-    first, last = part.children[0], part.children[-1]
+    first = part.children[0]
+    last = part.children[-1]
     inside = tree_sitter.Range(first.end_point, last.start_point, first.end_byte, last.start_byte)
     return tree_sitter.Parser(_language(grammar), included_ranges=[inside]).parse(content)
 
@@ -149,7 +150,8 @@ def _blank(text: bytes) -> bytes:
 
 
 def _number_of_errors(root: Node) -> int:
-    number, waiting = 0, [root]
+    number = 0
+    waiting = [root]
     while waiting:
         node = waiting.pop()
         number += node.is_error or node.is_missing

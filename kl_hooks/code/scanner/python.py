@@ -174,7 +174,8 @@ def _facts_of_frames(frames: list[Frame], lines: list[bytes], module: str) -> Fa
     set_digests(frames)
     symbols, words = symbol_rows(frames, lines, module)
     places = {row[0]: place for place, row in enumerate(symbols)}
-    uses, outline = uses_of(frames, places), outline_of(frames, places)
+    uses = uses_of(frames, places)
+    outline = outline_of(frames, places)
     imports = with_statements([row for frame in frames for row in frame.imports], lines)
     if any(row[4] == "type-checking import" for row in imports) and _checked_always(frames):
         imports = _as_runtime_imports(imports)

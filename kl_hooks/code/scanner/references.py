@@ -309,7 +309,9 @@ def uses_of(frames: Sequence[Frame], places: dict[str, int]) -> dict[str, list[i
     uses: dict[str, list[int]] = {}
     for frame in frames:
         owner = places[(frame.ids or frame.home.ids)[0]]
-        home, around, head = frame.home, _around(frame), frame.head
+        home = frame.home
+        around = _around(frame)
+        head = frame.head
         # an assignment with a lambda or a comprehension has names that its scope does not have: no
         # cache
         own = frame.home is frame or not frame.stores

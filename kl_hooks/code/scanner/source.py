@@ -187,7 +187,8 @@ def words_by_symbol(
     # one group: split() gives what is between tokens and the tokens in turn, at the speed of C
     lexicon = lexicon if lexicon is not None else SCRIPT
     pieces = lexicon.token.split(content)
-    tokens, offsets = pieces[1::2], [*accumulate(map(len, pieces))][::2]
+    tokens = pieces[1::2]
+    offsets = [*accumulate(map(len, pieces))][::2]
     if hidden_lines:
         hidden = _hidden_tokens(content, hidden_lines, tokens, offsets)
     else:
@@ -270,7 +271,8 @@ def _add_words(
     """Add the words of some tokens, each other field announced by its sign; returns the last
     sign.
     """
-    find, add = lexicon.words.get, into.append
+    find = lexicon.words.get
+    add = into.append
     for token in tokens:
         word = find(token)
         if word is None:

@@ -89,7 +89,8 @@ def header(lines: Sequence[bytes], node: Any) -> str:
 
 
 def _until_colon(text: bytes) -> bytes:
-    depth, parts = 0, []
+    depth = 0
+    parts = []
     for piece in re.finditer(_PIECE, text):
         kind = piece.lastgroup
         if kind == "comment":
@@ -147,7 +148,9 @@ def symbol_rows(
         if len(same) > 1:
             # `else` was walked before `if`
             same.sort(key=lambda frame: getattr(frame.node, "lineno", 0))
-        chosen, doc, texts = same[0], _doc(same[0]), dict.fromkeys(same[0].text)
+        chosen = same[0]
+        doc = _doc(same[0])
+        texts = dict.fromkeys(same[0].text)
         if len(same) > 1:
             # an @overload is a declaration for type checkers; what is called is the definition
             # after them (PEP 484)
@@ -196,7 +199,8 @@ def decorators_of(
 
 
 def _decorator(node: ast.expr, lines: Sequence[bytes]) -> str:
-    end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+    end_line = node.end_lineno or node.lineno
+    end_column = node.end_col_offset or 0
     return "@" + statement(lines, node.lineno, node.col_offset, end_line, end_column)
 
 
@@ -335,7 +339,8 @@ def source_words(
         words.setdefault(place, [])
         events += _events(frame, place, starts)
     pieces = _TOKEN.split(source)
-    tokens, offsets = pieces[1::2], [*accumulate(map(len, pieces))][::2]
+    tokens = pieces[1::2]
+    offsets = [*accumulate(map(len, pieces))][::2]
     hidden = _in_lines(secret_lines(source, "python"), starts, tokens, offsets)
     last = dict.fromkeys(words, "")
     for place, mark, start, end in _regions(sorted(events), offsets[: len(tokens)]):
@@ -438,7 +443,8 @@ def _add_words(
     sign.
     """
     of_names, of_text = (".", "'") if mark == "'" else (mark, '"')
-    find, add = _known.get, into.append
+    find = _known.get
+    add = into.append
     for place in places:
         token = tokens[place]
         word = find(token)

@@ -403,12 +403,10 @@ def _typed(frame: Frame, name: str, type_chain: tuple[str, str] | None) -> None:
 
 def share(block: Frame, home: Frame) -> None:
     """What a block binds is bound in the scope around it."""
-    block.stores, block.typed, block.binds, block.stars = (
-        home.stores,
-        home.typed,
-        home.binds,
-        home.stars,
-    )
+    block.stores = home.stores
+    block.typed = home.typed
+    block.binds = home.binds
+    block.stars = home.stars
 
 
 _OMITTED = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
@@ -656,11 +654,14 @@ def walk(tree: ast.Module) -> list[Frame]:
 
 def _enter(frame: Frame) -> None:
     """Puts a frame's own parts on a stack, sets what its inside needs to know, and walks."""
-    node, outer = frame.node, frame.outer
+    node = frame.node
+    outer = frame.outer
     stack: list[Any] = []
     if frame.kind == "block":
         assert outer is not None
-        frame.prefix, frame.receiver, frame.globals = outer.prefix, outer.receiver, outer.globals
+        frame.prefix = outer.prefix
+        frame.receiver = outer.receiver
+        frame.globals = outer.globals
         share(frame, outer.home)
         stack.extend(reversed(node.body))
     elif frame.kind in ("field", "alias"):
@@ -717,14 +718,20 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
     written one by one.
     """
     # local variables: this loop runs for every node of a repository
-    text, use = (frame.text, frame.uses.append)
-    append, pop, push, special = text.append, stack.pop, stack.append, RULES.get
+    text = frame.text
+    use = frame.uses.append
+    append = text.append
+    pop = stack.pop
+    push = stack.append
+    special = RULES.get
     while stack:
         node = pop()
         cls = node.__class__
         code = 0
         if cls is Call:
-            args, keywords, func = node.args, node.keywords, node.func
+            args = node.args
+            keywords = node.keywords
+            func = node.func
             append(f"({len(args)},{len(keywords)}")
             stack += (*args, *keywords)
             cls = func.__class__
@@ -745,7 +752,8 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
             append(node)
         elif cls is Attribute:
             # lineno is where a chain over several lines starts
-            name, line = (node.attr, node.end_lineno)
+            name = node.attr
+            line = node.end_lineno
             text += (".", name)
             node = node.value
             while node.__class__ is Attribute:
@@ -794,7 +802,8 @@ def _dynamic_import(node: ast.Call) -> list[list[Any]]:
     literal = _LITERAL.fullmatch(first.value)
     if literal is None:
         return []
-    dots, module = len(literal[1]), literal[2]
+    dots = len(literal[1])
+    module = literal[2]
     if dots:
         package_arguments = [
             *node.args[1:2],

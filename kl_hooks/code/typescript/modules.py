@@ -77,7 +77,8 @@ class NodeModules:
 
     def find(self, specifier: str, importer: str, view: FileView) -> ImportTarget | None:
         """The file that a specifier means."""
-        written, folder = specifier.partition("?")[0], posixpath.dirname(importer)
+        written = specifier.partition("?")[0]
+        folder = posixpath.dirname(importer)
         path = view.once(("import", written, folder), lambda: _find(written, folder, view))
         if path:
             return ImportTarget(path)
@@ -156,7 +157,8 @@ class _Patterns:
         return None
 
     def _first(self, text: str, before: str) -> _Match | None:
-        numbers, length = self._numbers[before], len(text)
+        numbers = self._numbers[before]
+        length = len(text)
         fitting = []
         for end_length in self._end_lengths[before]:
             if len(before) + end_length > length:
@@ -203,7 +205,9 @@ def _mapped_paths(specifier: str, folder: str, view: FileView) -> Iterator[str]:
 def _all_options(configuration: str, view: FileView) -> list[_Options]:
     """The options of a configuration and of all that it refers to, each place once."""
     all_options: list[_Options] = []
-    visited, tables, bases = set[str](), {""}, set[str | None]()
+    visited = set[str]()
+    tables = {""}
+    bases = set[str | None]()
     waiting = [configuration]
     while waiting:
         path = waiting.pop()
@@ -380,7 +384,8 @@ def _package_file(specifier: str, folder: str, view: FileView) -> str:
     source = _exported(f"./{inner}" if inner else ".", "exports", package, view)
     if source:
         return source
-    folder, settings = posixpath.dirname(package), view.settings(package)
+    folder = posixpath.dirname(package)
+    settings = view.settings(package)
     if inner:
         names = (inner, f"src/{inner}")
     else:

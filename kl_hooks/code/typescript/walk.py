@@ -193,7 +193,8 @@ class Walker:
                 if left is not None:
                     waiting.append((left, chain))
             elif kind == "pair_pattern":
-                key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
+                key = node.child_by_field_name("key")
+                value = node.child_by_field_name("value")
                 inner = None
                 if key is not None and key.type == "property_identifier":
                     inner = _attribute(chain, text_of(key))
@@ -343,7 +344,8 @@ def type_chain(node: Node | None) -> Chain | None:
 
 def _union(node: Node) -> list[Node]:
     """The parts of a union, but `undefined`."""
-    parts, waiting = [], [node]
+    parts = []
+    waiting = [node]
     while waiting:
         part = waiting.pop()
         if part.type == "union_type":
@@ -452,7 +454,8 @@ def _is_in_type(call: Node) -> bool:
     """Whether `import("m")` is part of a type; the `typeof` of one as a value is none that anybody
     writes, but what the grammar makes of `f<typeof import("m")>()`.
     """
-    part, node = call, call.parent
+    part = call
+    node = call.parent
     while node is not None and node.type in ("member_expression", "subscript_expression"):
         part, node = node, node.parent
     if node is None:
@@ -478,7 +481,8 @@ def _jsx_element(walker: Walker, node: Node, place: _Place) -> None:
 
 
 def _assignment(walker: Walker, node: Node, place: _Place) -> None:
-    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    left = node.child_by_field_name("left")
+    right = node.child_by_field_name("right")
     if walker.is_javascript and left is not None and left.type == "member_expression":
         _assigned_member(walker, left, right, node, place)
     walker.push(left, place)
@@ -709,7 +713,8 @@ def _class_declaration(node: Node) -> tuple[str, Node]:
     if declarator is None or declarator.type != "variable_declarator":
         statement = _statement(node)
         return _name_in(node, statement), statement
-    pattern, variables = declarator.child_by_field_name("name"), declarator.parent
+    pattern = declarator.child_by_field_name("name")
+    variables = declarator.parent
     is_name = pattern is not None and pattern.type == "identifier"
     is_alone = variables is not None and _only(variables)
     if variables is not None and is_alone:
@@ -852,7 +857,9 @@ def _namespace(walker: Walker, node: Node, place: _Place) -> None:
         return
     statement = _statement(node)
     names = text_of(name_node).replace(" ", "").split(".")
-    prefix, scope, owner = place.scope.prefix, place.scope, place.owner
+    prefix = place.scope.prefix
+    scope = place.scope
+    owner = place.owner
     for name in names:
         dotted = prefix + name
         _bind(scope, name, dotted, value=True, type_=True)
@@ -1023,7 +1030,8 @@ def _parameter_properties(walker: Walker, node: Node, place: _Place) -> None:
 def _field(walker: Walker, node: Node, place: _Place) -> None:
     key = node.child_by_field_name("name") or node.child_by_field_name("property")
     name = member_name(key)
-    typed, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+    typed = node.child_by_field_name("type")
+    value = node.child_by_field_name("value")
     if not place.in_class or not name:
         walker.push(key, place)
         walker.push(typed, place)

@@ -96,8 +96,11 @@ def run_command(ws: Workspace, argv: Sequence[str]) -> Ran:
     What prevents recording is in `trouble`; the command runs all the same. The record is opened
     before the command: if we are killed, it remains as an incomplete run.
     """
-    run, shown, trouble = new_run_id(), command_line(argv), None
-    before, started = worktree_state(ws.repo), ws.clock.now()
+    run = new_run_id()
+    shown = command_line(argv)
+    trouble = None
+    before = worktree_state(ws.repo)
+    started = ws.clock.now()
     writer: SpoolWriter | None = None
     try:
         writer = open_capture(
@@ -114,7 +117,8 @@ def run_command(ws: Workspace, argv: Sequence[str]) -> Ran:
         raise
     if writer:
         evidence = _exit_evidence(shown, ended, max(0, ws.clock.now() - started))
-        ending, word = "signal" if ended.code < 0 else "finished", evidence.outcome
+        ending = "signal" if ended.code < 0 else "finished"
+        word = evidence.outcome
         result = {
             "exit": exit_code(ended),
             "complete": True,
@@ -202,7 +206,8 @@ def spawn(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
     A stream that is a terminal is passed on as it is, so that the command sees one; any other is
     copied through.
     """
-    out, err = _is_copied(sys.stdout, 1), _is_copied(sys.stderr, 2)
+    out = _is_copied(sys.stdout, 1)
+    err = _is_copied(sys.stderr, 2)
     # where both are one file (`2>&1`), one pipe keeps the order of what is written
     if out and err and os.path.sameopenfile(1, 2):
         other = subprocess.STDOUT

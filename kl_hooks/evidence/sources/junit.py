@@ -133,7 +133,8 @@ def _case(case: Element) -> Evidence:
     for child in case:
         child_outcome = _outcome_of(child)
         if child_outcome and worst_outcome([outcome, child_outcome]) != outcome:
-            outcome, message = child_outcome, _message(child)
+            outcome = child_outcome
+            message = _message(child)
     if message:
         detail = {"message": redact(one_line(message, 300))}
     else:
@@ -167,7 +168,9 @@ def _nodeid(case: Element) -> str:
     `tests/test_a.py::TestB::test_c`. Of vitest the class is a path, of jest the whole title:
     `test/cart.test.ts::Cart > has a total`, and the path alone for a file that could not be run.
     """
-    name, path, class_name = case.get("name") or "", case.get("file"), case.get("classname") or ""
+    name = case.get("name") or ""
+    path = case.get("file")
+    class_name = case.get("classname") or ""
     if not path and _JAVASCRIPT.search(class_name):
         path = class_name
     if path and _JAVASCRIPT.search(path):

@@ -168,7 +168,8 @@ def _line(reading: _Reading, line: bytes) -> None:
 
 def _take(reading: _Reading, body: Mapping[str, Any], time: str) -> bool:
     """Add the texts, calls and results of a message; False where it has none that we know."""
-    kind, role = body.get("type"), body.get("role")
+    kind = body.get("type")
+    role = body.get("role")
     if kind == "function_call":
         _call(reading, body.get("call_id"), body.get("name"), body.get("arguments"), time)
     elif kind == "function_call_output":

@@ -245,7 +245,8 @@ def _in_pyproject(text: str) -> Iterator[str]:
     # tomllib recurses into nested arrays and tables, and RecursionError is no TOMLDecodeError
     except (tomllib.TOMLDecodeError, RecursionError):
         return
-    project, poetry = _table(data, "project"), _table(_table(data, "tool"), "poetry")
+    project = _table(data, "project")
+    poetry = _table(_table(data, "tool"), "poetry")
     lists = [project.get("dependencies"), *_table(project, "optional-dependencies").values()]
     # PEP 621 has the first two, PEP 735 the groups
     for requirement_list in (*lists, *_table(data, "dependency-groups").values()):
@@ -403,7 +404,8 @@ def _layers(paths: Collection[str]) -> Iterator[Proposal]:
         )
         if folder is not None:
             prefix = f"{folder}/" if folder else ""
-            place, shown = prefix or "the root", ", ".join(sorted(names))
+            place = prefix or "the root"
+            shown = ", ".join(sorted(names))
             if "apart" in words:
                 title = f"Keep {words}"
             else:

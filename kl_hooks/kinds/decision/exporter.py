@@ -85,7 +85,9 @@ def _texts(records: Sequence[Record], form: str, others: Sequence[Record]) -> di
         )
     used: set[str] = set()
     for decision in records:
-        number, title, file = names[decision.id].number, decision.title, names[decision.id].file
+        number = names[decision.id].number
+        title = decision.title
+        file = names[decision.id].file
         if file in used:  # two of one day and title
             file = f"{file.rpartition('.')[0]}-{number}.{file.rpartition('.')[2]}"
             names[decision.id] = Other(number, title, file)

@@ -1056,7 +1056,8 @@ def _many(text: str) -> list[str]:
 
 
 def _entry(plain: Mapping[str, Any], number: int) -> Entry:
-    draft, name = Draft(), ""
+    draft = Draft()
+    name = ""
     for key, value in plain.items():
         field = _field_of_key(key)
         if key.lower() in _ID_KEYS and isinstance(value, str | int):

@@ -424,7 +424,8 @@ def _resolve_references(
     values: Mapping[str, Any], names: Mapping[str, str], known_ids: set[str]
 ) -> tuple[dict[str, Any], list[str]]:
     """The values with references as IDs, and the references to unknown decisions, a line each."""
-    resolved, unresolved = dict(values), []
+    resolved = dict(values)
+    unresolved = []
     for name in REFERENCES:
         ids = []
         for reference in values.get(name, ()):

@@ -234,7 +234,9 @@ MOST_NEW: Final = 20
 """Candidates made at once, lest a review grow beyond what a person reads; the others wait for the
 next receipts.
 """
-_MOST_COMMANDS, _MOST_RUNS, _MOST_COMMITS = 500, 80, 500
+_MOST_COMMANDS = 500
+_MOST_RUNS = 80
+_MOST_COMMITS = 500
 """The newest receipts and commits that are read."""
 
 

@@ -195,7 +195,9 @@ def fit(chosen: Sequence[Offer], budget: int) -> Injection:
     A memory whose text does not fit keeps its first line; where that does not fit either, the next
     one is tried.
     """
-    text, ids, brief = f"{_HEADING}\n\n{_PREFACE}\n\n", list[str](), list[str]()
+    text = f"{_HEADING}\n\n{_PREFACE}\n\n"
+    ids = list[str]()
+    brief = list[str]()
     for offer in chosen:
         line = (
             f"- [{offer.tier}] (×{offer.reinforcement}) {quoted_field(offer.title, 200)} "
@@ -233,7 +235,8 @@ def write_page(ws: Workspace) -> str:
     if not ws.initialized:
         return ""
     try:
-        text, path = _page_text(ws), ws.root / PAGE
+        text = _page_text(ws)
+        path = ws.root / PAGE
         if _read(ws, PAGE) == text:
             return ""
         rules = _read(ws, IGNORE)

@@ -131,7 +131,8 @@ def import_memories(ws: Workspace, memories: Sequence[ForeignMemory], source: st
 
     A memory that exists is reinforced by the session that the entry names.
     """
-    now, name = ws.clock.now(), f"import:{source}"[:80]
+    now = ws.clock.now()
+    name = f"import:{source}"[:80]
     live = [one for one in memories if not one.expires or micros(one.expires) >= now]
     patterns = [
         Pattern(

@@ -329,7 +329,8 @@ def receipt_patterns(entries: Sequence[Entry], commits: Sequence[LoggedCommit]) 
         (one, _session_of(one.receipt, by_run)) for one in own if one.receipt.result.get("complete")
     ]
     log = sorted(commits, key=lambda one: (one.at, one.sha))
-    commands, tests = _command_steps(complete), _test_steps(complete)
+    commands = _command_steps(complete)
+    tests = _test_steps(complete)
     # files that commits change often are no knowledge: git shows them, and no reviewer approves it
     fixes = _fix_patterns({**tests, **commands}, log)
     return _merge_same([*_command_patterns(commands), *_test_patterns(tests), *fixes])
@@ -539,7 +540,8 @@ def _fixes(
     subject: str, history: Sequence[_Step], commits: Sequence[LoggedCommit]
 ) -> Iterator[_Fix]:
     """Yield each point where failures end in a pass because of a commit that can be named."""
-    passed_before, failures = False, list[_Step]()
+    passed_before = False
+    failures = list[_Step]()
     for step in history:
         if step.bad:
             failures.append(step)
@@ -554,7 +556,8 @@ def _fixes(
         file = subject.removeprefix("test:").partition("::")[0]
         if commit and settled and (passed_before or file not in commit.files):
             yield _Fix(subject, failures[-1], step, commit)
-        passed_before, failures = True, []
+        passed_before = True
+        failures = []
 
 
 def _fixing_commit(
@@ -565,7 +568,8 @@ def _fixing_commit(
     Nothing else will do: of two commits nobody knows which one it was, and other worktrees and
     branches write into the same store.
     """
-    bad, good = failed.entry.receipt, passed.entry.receipt
+    bad = failed.entry.receipt
+    good = passed.entry.receipt
     if (
         good.tree is None
         or bad.head is None
@@ -595,7 +599,8 @@ def _is_test(path: str) -> bool:
 
 
 def _fix_pattern(fixes: Sequence[_Fix]) -> Pattern:
-    first, commit = fixes[0], fixes[0].commit
+    first = fixes[0]
+    commit = fixes[0].commit
     why = one_line(first.failed.message, _MESSAGE_CUT)
     parts = (fix.subject.partition(":") for fix in fixes)
     names = [f"`{cut(name)}`" if kind == "command" else name for kind, _, name in parts]
@@ -800,12 +805,11 @@ def _fixed(transcript: Transcript) -> Iterator[Pattern]:
                 yield _pattern(transcript, item.at, text, "discovery", _FIX_IMPORTANCE, times)
         else:
             times = failures.pop(command)
-            files, bad = list(dict.fromkeys(edited.pop(command))), failed.pop(command)
+            files = list(dict.fromkeys(edited.pop(command)))
+            bad = failed.pop(command)
             if files:
-                error, named = (
-                    one_line(_error_line(bad.result) or "no output", _MESSAGE_CUT),
-                    _shorten(files),
-                )
+                error = one_line(_error_line(bad.result) or "no output", _MESSAGE_CUT)
+                named = _shorten(files)
                 text = f"`{cut(command)}` failed with: {error}; it passed after {named} was edited"
                 yield _pattern(transcript, item.at, text, "discovery", _FIX_IMPORTANCE, times)
 
@@ -874,7 +878,8 @@ def _merge_same(patterns: Iterable[Pattern]) -> list[Pattern]:
 
 def _merged(same: Sequence[Pattern]) -> Pattern:
     sightings = tuple(dict.fromkeys(seen for one in same for seen in one.sightings))
-    enough, untrusted = any(one.enough for one in same), any(one.untrusted for one in same)
+    enough = any(one.enough for one in same)
+    untrusted = any(one.untrusted for one in same)
     return same[0]._replace(sightings=sightings, enough=enough, untrusted=untrusted)
 
 
@@ -892,7 +897,8 @@ def _session_of(receipt: Receipt, by_run: Mapping[str, Receipt]) -> str:
 
     A run that another run started belongs to that one's session.
     """
-    root, runs_seen = receipt, {receipt.run}
+    root = receipt
+    runs_seen = {receipt.run}
     # `seen`: a parent is what a receipt states, and nothing keeps two from naming each other
     while root.parent and root.parent not in runs_seen and root.parent in by_run:
         root = by_run[root.parent]

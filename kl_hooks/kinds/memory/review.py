@@ -81,7 +81,8 @@ _NEWEST_RECEIPTS: Final = 20
 """Receipts in one Event."""
 
 _PERCENT: Final = 10_000
-_FADED_BELOW, _FADED_AFTER = 100_000, 30 * DAY
+_FADED_BELOW = 100_000
+_FADED_AFTER = 30 * DAY
 _MINUTE: Final = 60
 _READY_IMPORTANCE, _READY_OPENED = 70, 2
 """Percent, and how often somebody asked for it: then a candidate should become a file of the
@@ -441,10 +442,8 @@ class Decision(NamedTuple):
             if wrong := _answer_problem(answer, {decision.id.lower() for decision in decisions}):
                 problems.append(Problem(place, 0, 0, f"answer {number}: {wrong}"))
             else:
-                identifier, do = (
-                    answer["id"].strip(),
-                    "skip" if answer["do"] == "edit" else answer["do"],
-                )
+                identifier = answer["id"].strip()
+                do = "skip" if answer["do"] == "edit" else answer["do"]
                 # as IDs are written: the prefix in capitals, the digits of a hash in small letters
                 identifier = identifier[:4].upper() + identifier[4:].lower()
                 decisions.append(
@@ -627,7 +626,8 @@ class ReviewItem(NamedTuple):
         """Return its quality at `now`, 0 to 1: computed, never stored."""
         from kl_hooks.model.decay import quality
 
-        record, tally = self.record, self.tally
+        record = self.record
+        tally = self.tally
         filled = sum(
             bool(record.values.get(name))
             for name in ("title", "pattern", "category", "tags", "about")
@@ -645,7 +645,8 @@ class ReviewItem(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the memory as in `--format json`."""
-        record, tally = self.record, self.tally
+        record = self.record
+        tally = self.tally
         return {
             "id": record.id,
             "status": record.status,
