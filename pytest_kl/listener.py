@@ -252,18 +252,18 @@ class Listener:
                 if when == "call" and not test.verdict:
                     test.verdict = "passed"
             else:
-                self._unusual(test, report)
+                self._add_unless_passed(test, report)
             if "context" not in facts:  # the time of a subtest is in the time of its test
                 test.seconds += facts.get("duration", 0.0)
             # `???` is how xdist reports the test that a crashed worker was running: no teardown
             # follows
             if when == "teardown" or when == "???":
                 del self._open[nodeid]
-                self._through(nodeid, test)
+                self._finish_if_done(nodeid, test)
         except Exception as problem:
             self._failed(problem)
 
-    def _unusual(self, test: TestState, report: pytest.TestReport) -> None:
+    def _add_unless_passed(self, test: TestState, report: pytest.TestReport) -> None:
         if report.outcome == "rerun":  # type: ignore[comparison-overlap]
             test.again()
             return
@@ -277,7 +277,7 @@ class Listener:
                 switch = ""
             test.add(word, {"by": redact(switch)} if switch else None)
 
-    def _through(self, nodeid: str, test: TestState) -> None:
+    def _finish_if_done(self, nodeid: str, test: TestState) -> None:
         verdict = test.verdict
         detail = test.detail
         if test.repeat or test.reruns:

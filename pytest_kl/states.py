@@ -280,19 +280,23 @@ class Holder:
         """
         value = self.value()
         node = self._node
-        number = len(self._names)
+        name_count = len(self._names)
         if identity(value) == self._identity:
             attributes = attributes_of(value)
         else:
             attributes = None
-        if attributes is None or node is None or len(node.parts) != 2 * number:
+        if attributes is None or node is None or len(node.parts) != 2 * name_count:
             return {self.name}
-        before = dict(zip(self._names, node.identities()[number:], strict=True))
-        now = {name: identity(part) for name, part in [*attributes.items()]}
-        changed = {name for name in {*before, *now} if before.get(name) != now.get(name)}
+        noted_identities = dict(zip(self._names, node.identities()[name_count:], strict=True))
+        identities = {name: identity(part) for name, part in [*attributes.items()]}
+        changed = {
+            name
+            for name in {*noted_identities, *identities}
+            if noted_identities.get(name) != identities.get(name)
+        }
         for position, inner in node.inner:
-            if position >= number:
-                name = self._names[position - number]
+            if position >= name_count:
+                name = self._names[position - name_count]
             else:
                 name = self.name
             if name not in changed and not self._contents.is_same(attributes[name], inner):

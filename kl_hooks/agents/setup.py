@@ -613,7 +613,7 @@ def _with_server(text: str, path: str) -> tuple[str, list[str], str]:
     if path.endswith(".toml"):
         return _with_toml_server(text, path)
     text = text if text.strip() else "{}\n"
-    server = _server(text, path)
+    server = _our_entry(text, path)
     if server == _SERVER:
         return text, [], ""
     if server == _EARLIER_SERVER:
@@ -635,7 +635,7 @@ def _with_toml_server(text: str, path: str) -> tuple[str, list[str], str]:
     return text + ("\n" if text else "") + _TOML, [], ""
 
 
-def _server(text: str, path: str) -> Any:
+def _our_entry(text: str, path: str) -> Any:
     """What a file of servers has under our name; None: nothing."""
     parse(text, path)
     servers = json.loads(text).get("mcpServers")
@@ -647,7 +647,7 @@ def _server(text: str, path: str) -> Any:
 def _has_server(text: str, path: str) -> bool:
     if path.endswith(".toml"):
         return bool(_toml(text, path)) and _TOML_BLOCK.search(text) is not None
-    return _server(text, path) in (_SERVER, _EARLIER_SERVER)
+    return _our_entry(text, path) in (_SERVER, _EARLIER_SERVER)
 
 
 def _without_server(text: str, path: str) -> tuple[str, list[str], str]:

@@ -278,7 +278,7 @@ def decision_titles(content: Content, wanted: Collection[str]) -> dict[str, str]
     if not ids:
         return {}
     try:
-        titles = ((record_id(path), title_of(text)) for path, text in _records(content, ids))
+        titles = ((record_id(path), title_of(text)) for path, text in _decision_files(content, ids))
         return {name: title for name, title in titles if title}
     except (KlError, OSError):
         return {}
@@ -312,7 +312,7 @@ def ended_decisions(ws: Workspace, content: Content, manifest: Manifest) -> list
     kind = ws.kinds["decision"]
     ended = dict[str, str]()
     try:
-        for path, text in _records(content, {decision for _, decision, _ in rules}):
+        for path, text in _decision_files(content, {decision for _, decision, _ in rules}):
             record = read_document(kind, path, text.encode()).record
             if record is not None and (words := ended_words(kind, record)):
                 ended[record.id] = words
@@ -364,13 +364,13 @@ def record_id(path: str) -> str:
     return ""
 
 
-def _records(checked_content: Content, ids: Collection[str]) -> Iterator[tuple[str, str]]:
-    """(path, text) of these records, archived ones too."""
+def _decision_files(checked_content: Content, ids: Collection[str]) -> Iterator[tuple[str, str]]:
+    """(path, text) of the decisions with these IDs, archived ones too."""
     if checked_content.source == WORKTREE:
         top = checked_content.repo.top
         for path in sorted((top / DECISIONS).glob("**/*.md")):
             if record_id(path.name) in ids:
-                # a title and a status: a byte that is not UTF-8 is no reason to fail
+                # only title and status are read: a byte that is not UTF-8 does not matter
                 content = read_small(path, within=top) or b""
                 yield path.relative_to(top).as_posix(), content.decode("utf-8", "replace")
         return
@@ -381,8 +381,8 @@ def _records(checked_content: Content, ids: Collection[str]) -> Iterator[tuple[s
     wanted = [
         one for one in entries if one.path.startswith(DECISIONS) and record_id(one.path) in ids
     ]
-    for entry, text in files.read_files(checked_content.repo, wanted, "objects"):
-        yield entry.path, text.decode("utf-8", "replace")
+    for entry, data in files.read_files(checked_content.repo, wanted, "objects"):
+        yield entry.path, data.decode("utf-8", "replace")
 
 
 def content_name(rev: str) -> str:

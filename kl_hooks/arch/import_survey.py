@@ -935,7 +935,7 @@ class Survey:
 
     def kind(self, link: Link) -> str:
         """What the import is needed for in its file: `unused`, `annotations` or `needed` (see
-        `import_use`).
+        `code.import_edits.mention`).
         """
         from kl_hooks.code.import_edits import NEEDED, NOTED, UNUSED, mention
 

@@ -275,48 +275,56 @@ def violations(
     manifest: Manifest,
     links: Iterable[Link],
     modules: Mapping[str, str],
-    sight: Survey | None = None,
+    survey: Survey | None = None,
     today: str = "",
-    closely: Collection[tuple[str, int]] | None = None,
-    whole: Callable[[], Iterable[Link]] | None = None,
+    places_to_read: Collection[tuple[str, int]] | None = None,
+    all_links: Callable[[], Iterable[Link]] | None = None,
 ) -> list[Violation]:
     """The imports that the manifest forbids, in the order of file and line.
 
     `modules`: path → dotted name of every source file. `today`: `YYYY-MM-DD`, to know expired
     exceptions (empty: none is). An exception applies through its last day; an import under an
-    expired one is a violation, and its suggestion names it. `closely`: the places (path, line)
-    whose suggestion is worth reading their files for; None: all. `whole`: gives all links between
-    layers (with `indirect`, all), where `links` are only those that may be forbidden; suggestions
-    are found among them.
+    expired one is a violation, and its suggestion names it. `places_to_read`: (path, line) of
+    the imports whose files are read for a better suggestion; None: of all. `all_links`: gives all
+    links between layers (every link, where indirect imports count) if `links` has only those that
+    may be forbidden; suggestions are looked for in all of them.
     """
     links = tuple(links)
     forbidden = [edge for edge in edges(manifest, links, modules) if not edge.allowed]
-    broken = []
+    found_violations = []
     if forbidden:  # a clean check imports nothing that only suggestions need
         from kl_hooks.arch.suggestions import Suggestions
 
-        ways = Suggestions(
-            manifest, sight.index if sight else None, lambda: whole() if whole else links, modules
+        suggestions = Suggestions(
+            manifest,
+            survey.index if survey else None,
+            lambda: all_links() if all_links else links,
+            modules,
         )
     for edge in forbidden:
         matching = [exception for exception in manifest.exceptions if is_excepted(exception, edge)]
         if any(not is_expired(exception, today) for exception in matching):
             continue
-        if closely is None or (edge.link.path, edge.link.line) in closely:
-            close = sight
+        if places_to_read is None or (edge.link.path, edge.link.line) in places_to_read:
+            survey_for_edge = survey
         else:
-            close = None
+            survey_for_edge = None
         if matching:
-            way = _expired_way(manifest, matching[0])
+            suggestion = _expired_suggestion(manifest, matching[0])
         else:
-            way = ways.out(edge, close)
-        broken.append(_violation(manifest, edge, sight.statement(edge.link) if sight else "", way))
+            suggestion = suggestions.out(edge, survey_for_edge)
+        found_violations.append(
+            _violation(manifest, edge, survey.statement(edge.link) if survey else "", suggestion)
+        )
     if manifest.indirect == "forbid":
-        broken = sorted(
-            [*broken, *forbidden_chains(manifest, whole() if whole else links, modules)],
+        found_violations = sorted(
+            [
+                *found_violations,
+                *forbidden_chains(manifest, all_links() if all_links else links, modules),
+            ],
             key=lambda violation: (violation.path, violation.line),
         )
-    return _numbered(broken)
+    return _numbered(found_violations)
 
 
 def _numbered(unnumbered: Iterable[Violation]) -> list[Violation]:
@@ -342,12 +350,12 @@ def is_expired(allowance: Allowance, today: str) -> bool:
     return bool(allowance.until and today) and allowance.until < today
 
 
-def _expired_way(manifest: Manifest, allowance: Allowance) -> str:
+def _expired_suggestion(manifest: Manifest, allowance: Allowance) -> str:
     place = f"{manifest.path}:{allowance.line}"
     return f"the exception at {place} ended on {allowance.until}; fix the import, or renew it"
 
 
-def _violation(manifest: Manifest, edge: Edge, statement: str, way: str) -> Violation:
+def _violation(manifest: Manifest, edge: Edge, statement: str, suggestion: str) -> Violation:
     return Violation(
         path=edge.link.path,
         line=edge.link.line,
@@ -359,7 +367,7 @@ def _violation(manifest: Manifest, edge: Edge, statement: str, way: str) -> Viol
         method=edge.link.method,
         rule=f"{manifest.path}:{edge.source.line}",
         decision=edge.source.decision,
-        suggested_fix=way,
+        suggested_fix=suggestion,
         allowed=edge.source.may_depend_on,
         via=places_between(edge.link.method),
     )

@@ -122,10 +122,8 @@ def _titled(violations: Iterable[Violation], suffix: str) -> list[tuple[Violatio
         )
         # SQLite stores text as UTF-8, which has no lone surrogates (PEP 383 makes them of
         # undecodable bytes)
-        if not any(
-            "\ud800" <= sign <= "\udfff"
-            for sign in f"{violation.path}{violation.importer}{violation.imported}{violation.via}"
-        ):
+        names = (violation.path, violation.importer, violation.imported, *violation.via)
+        if not any("\ud800" <= character <= "\udfff" for character in "".join(names)):
             rows[violation.fingerprint, violation.path, violation.line] = (
                 violation,
                 one_line(title, 400),

@@ -95,7 +95,7 @@ def load(db: Rows, wanted: Iterable[Key], symbols: bool = True, uses: bool = Fal
 
 
 def outlines(db: Rows, wanted: Iterable[Key]) -> dict[Key, Outline]:
-    """Content → its outline (see `code.uses`), of those that are known."""
+    """Content → its outline (see `code.scanner.references`), of those that are known."""
     outline_of = {}
     for scanner, blobs in _by_scanner(wanted):
         sql = (
@@ -346,7 +346,7 @@ def test_rows(path: str, symbols: Sequence[Row], bases: Mapping[str, Sequence[st
     """A row as those of `symbols` for each test, its Id as pytest would call it, with the
     function's Id at the end.
 
-    `bases`: class → the expressions of its bases (see `code.uses`).
+    `bases`: class → the expressions of its bases (see `code.scanner.references`).
     """
     if not _is_test_file(path) or not symbols:
         return []
@@ -380,7 +380,7 @@ _MODULE: Final = f"namespace:{UNNAMED}"
 
 
 def facts_under(facts: Facts, module: str, path: str) -> Facts:
-    """The facts of a content as those of a file, with its tests (see `code.tests_found`) under the
+    """The facts of a content as those of a file, with its tests (see `test_rows`) under the
     key `tests`.
     """
     return {**facts, **_renamed(facts, module, path)}
@@ -550,7 +550,7 @@ def facts_of(
     symbols: bool = True,
     warn: Callable[[str], None] | None = None,
 ) -> dict[str, Facts]:
-    """Path → facts (see `code.scan`) of every entry that a scanner knows, Ids named by
+    """Path → facts (see `code.scanner.python`) of every entry that a scanner knows, Ids named by
     `modules_of`.
 
     Only contents never seen before are parsed; what was parsed is remembered in the graph database

@@ -315,7 +315,7 @@ def module_system(path: str) -> ModuleSystem | None:
 def read_imports(
     entries: Sequence[FileEntry], read: Read, scanners: Sequence[Scanner]
 ) -> dict[str, dict[str, Any]]:
-    """Path → `error` and `imports` of the facts (see `code.scan`) of every entry that a scanner
+    """Path → `error` and `imports` of the facts (see `code.scanner.python`) of every entry that a scanner
     knows; of configuration `settings`, if it states any.
 
     What can't be read is omitted.

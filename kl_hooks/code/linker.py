@@ -144,7 +144,7 @@ def linearize(own: T, orders: Sequence[Sequence[T]]) -> list[T]:
     return list(dict.fromkeys(ordered))
 
 
-_DEEP: Final = 24
+_MAX_DEPTH: Final = 24
 """Steps through re-exports and types of types that are followed."""
 
 
@@ -307,7 +307,7 @@ class Resolver:
         """The class that a value is or is an instance of, or `super()` of: through fields and
         attributes that are always of one class. `EXTERNAL` and None as `value_of`.
         """
-        for _ in range(_DEEP):
+        for _ in range(_MAX_DEPTH):
             if value is None or value is EXTERNAL or value.sort in ("instance", "above"):
                 return value
             if value.prefix in CLASSES:
@@ -353,7 +353,7 @@ class Resolver:
         return None
 
     def _root(self, ref: Ref, module: str, deep: int) -> Value | None:
-        if deep > _DEEP:
+        if deep > _MAX_DEPTH:
             return None
         if ref.kind == IMPORTED:
             return self._imported(ref, module, deep)
@@ -437,7 +437,7 @@ class Resolver:
             return typed_value
         return typed_value._replace(returned=True)
 
-    def _class(self, value: Value | None, deep: int) -> Value | None:
+    def _class(self, value: Value | None, depth: int) -> Value | None:
         """The class that something is, by itself or as another name of one (`X = Y`)."""
         while (
             value is not None
@@ -445,13 +445,17 @@ class Resolver:
             and not (value.sort == "symbol" and value.prefix in CLASSES)
         ):
             if value.sort in ("symbol", "attribute"):
-                typed = self._type(value)
+                type_ref = self._type(value)
             else:
-                typed = None
-            if typed is None or typed.kind not in (DEFINED, IMPORTED, STARRED) or deep > _DEEP:
+                type_ref = None
+            if (
+                type_ref is None
+                or type_ref.kind not in (DEFINED, IMPORTED, STARRED)
+                or depth > _MAX_DEPTH
+            ):
                 return None
-            deep += 1
-            value = self._value(typed, value.module, deep)
+            depth += 1
+            value = self._value(type_ref, value.module, depth)
         return value
 
     def _type(self, value: Value) -> Ref | None:
@@ -495,7 +499,7 @@ class Resolver:
             expression = outline["names"].get(f"{name}{MODULE}")
         else:
             expression = None
-        if not expression or deep > _DEEP:
+        if not expression or deep > _MAX_DEPTH:
             return None
         return self._value(decode(expression), module, deep + 1)
 
@@ -516,7 +520,7 @@ class Resolver:
         if value.prefix in CLASSES:
             return self.member(value.module, value.name, name)
         # an attribute of a function is not one of what calling it returns
-        if deep <= _DEEP and value.prefix not in FUNCTIONS:
+        if deep <= _MAX_DEPTH and value.prefix not in FUNCTIONS:
             typed = self._type(value)
         else:
             typed = None
@@ -576,7 +580,7 @@ class Resolver:
         """A name of such a module as other files see it: exported under that name, or by a file
         whose exports it hands on. It is dotted for what a module inside of the file exports.
         """
-        if deep > _DEEP:
+        if deep > _MAX_DEPTH:
             return None
         within, _, last = name.rpartition(".")
         answer = self._exporter((module, within), last)
@@ -741,7 +745,7 @@ class Resolver:
         """A name of a module as other files see it: defined there, imported there, a submodule, or
         star-imported.
         """
-        if (module, name) in visited or deep > _DEEP:
+        if (module, name) in visited or deep > _MAX_DEPTH:
             return None
         visited.add((module, name))
         self._consulted.append((module, name))
@@ -1071,7 +1075,7 @@ def _depending_links(path: str, imported: Iterable[Link], modules: ModuleIndex) 
 
 
 def test_links(tests: Sequence[Sequence[Any]]) -> Iterator[Row]:
-    """test → the function that pytest calls for it; `tests`: see `code.tests_found`."""
+    """test → the function that pytest calls for it; `tests`: see `code.file_facts.test_rows`."""
     for row in tests:
         yield row[0], "calls", row[-1], row[1], "pytest", 100
 

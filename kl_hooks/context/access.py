@@ -283,35 +283,38 @@ class Access:
         return self._decide(textless_candidate(self._ws, record))
 
     def effects(self, nodes: Iterable[str]) -> dict[str, Effect]:
-        """Return the effect on each record, file and symbol among the IDs of nodes."""
+        """Return node ID → what the policy does to it, and by which rule, for each record, file and
+        symbol among these.
+        """
         from kl_hooks.code.query.lookup import symbols_by_id
         from kl_hooks.model.symbol import RECORD_ID, path_of
         from kl_hooks.records.query import get_records
 
         if self._policy is None:
             return {}
-        names = sorted(set(nodes))
+        node_ids = sorted(set(nodes))
         # `adr:ADR-0007` is the node of a decision, `DOC-0001#L3-L9` a passage of a document
-        documents = {name: name.partition("#")[0] for name in names}
-        record_ids = {
+        node_without_passage = {name: name.partition("#")[0] for name in node_ids}
+        record_id_by_node = {
             name: document.partition(":")[2] or document
-            for name, document in documents.items()
+            for name, document in node_without_passage.items()
             if RECORD_ID.fullmatch(document.rpartition(":")[2])
         }
         records = {
-            record.id: record for record in get_records(self._ws, sorted(set(record_ids.values())))
+            record.id: record
+            for record in get_records(self._ws, sorted(set(record_id_by_node.values())))
         }
         effects = {
             name: self._decide_record(records[record_id])
-            for name, record_id in record_ids.items()
+            for name, record_id in record_id_by_node.items()
             if record_id in records
         }
         with self._ws.store.reading("graph") as db:
             if db is not None:
-                symbols = symbols_by_id(db, [name for name in names if ":" in name])
+                symbols = symbols_by_id(db, [name for name in node_ids if ":" in name])
             else:
                 symbols = {}
-        for name in names:
+        for name in node_ids:
             if name in symbols:
                 # what denies a file denies what it defines, as in a package
                 effects[name] = self._decide(

@@ -177,7 +177,7 @@ def shorten(
     if has_tests or not places:
         nearest = []
     else:
-        nearest = _nearest_tests(code, paths)
+        nearest = _nearest_test_file(code, paths)
     return [*chosen_records, *nearest, *places]
 
 
@@ -188,14 +188,14 @@ def _pinned_file(file: Ranked) -> Ranked:
     return file._replace(candidate=file.candidate._replace(kind=PLACE, title="(pinned)"))
 
 
-def _nearest_tests(code: Code, shown: Collection[str]) -> list[Ranked]:
+def _nearest_test_file(code: Code, shown: Collection[str]) -> list[Ranked]:
     """Return the test file with most words of the task, where no link and no run names one."""
-    fitting = (
+    test_files = (
         file
         for file in code.files
         if is_test_path(file.candidate.path) and file.candidate.path not in shown
     )
-    first = next(fitting, None)
+    first = next(test_files, None)
     if first is None:
         return []
     path = first.candidate.path

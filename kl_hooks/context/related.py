@@ -507,7 +507,7 @@ def _with_frames(
             symbols[key] = _lifted(symbols[key], best // 3, "called by the failing test")
     for row in executed:
         earlier_candidate = symbols.get((row.id, row.path), row._replace(score=0))
-        # of several searches the scores are other numbers (`gather.combine`)
+        # of several searches the scores are other numbers (`build.combine`)
         symbols[row.id, row.path] = _lifted(
             earlier_candidate, best * min(row.score, 5) // 10, row.reasons[0]
         )

@@ -45,12 +45,12 @@ _DEFAULT: Final = "added"
 """The collection of documents that are added without one."""
 
 KIND: Final = "document"
-_WAIT: Final = 60.0
+_LOCK_SECONDS: Final = 60.0
 _MOST_FILES: Final = 20_000
 _STREAM: Final = "-"
-_READ: Final = (*SUFFIXES, *HTML, ".pdf")
+_READ_ENDINGS: Final = (*SUFFIXES, *HTML, ".pdf")
 _MOST_TYPES: Final = 5
-_HIDDEN: Final = (".", "node_modules", "__pycache__")
+_SKIPPED_FOLDERS: Final = (".", "node_modules", "__pycache__")
 
 
 class NewDocument(NamedTuple):
@@ -117,24 +117,24 @@ def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
                 continue
             if data is not None:
                 name = _name_of(ws, path)
-                new = NewDocument(name, data, source_type=_type_of(ws, name))
+                new = NewDocument(name, data, source_type=_source_type(ws, name))
                 documents.append(new._replace(added_path=repository_path(ws, path)))
     return Found(documents, omitted, remarks)
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    return (path for path in _all_files(folder) if path.name.endswith(_READ))
+    return (path for path in _all_files(folder) if path.name.endswith(_READ_ENDINGS))
 
 
 def _all_files(folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder):  # which follows no link to a folder
-        folders[:] = sorted(name for name in folders if not name.startswith(_HIDDEN))
+        folders[:] = sorted(name for name in folders if not name.startswith(_SKIPPED_FOLDERS))
         yield from (Path(place, name) for name in sorted(names) if name[0] != ".")
 
 
 def _unread_types(folder: Path) -> str:
     """The types of the files in a folder that are no documents to read: `2 .docx, 1 .png`."""
-    files = (path for path in _all_files(folder) if not path.name.endswith(_READ))
+    files = (path for path in _all_files(folder) if not path.name.endswith(_READ_ENDINGS))
     types = Counter(path.suffix.lower() or "without an ending" for path in files)
     counts = [f"{number} {one_line(name, 20)}" for name, number in types.most_common()]
     return name_list(counts, _MOST_TYPES)
@@ -150,7 +150,7 @@ def _name_of(ws: Workspace, path: Path) -> str:
     return str(whole)
 
 
-def _type_of(ws: Workspace, name: str) -> str:
+def _source_type(ws: Workspace, name: str) -> str:
     if ws.repo is None or Path(name).is_absolute():
         return "upload"
     return "git"
@@ -172,7 +172,9 @@ def add_documents(
     """
     # two that add the same files at once would each find that nothing is there
     prepare_state(ws.state)
-    with store_lock(ws.state.directory / "documents.lock", wait=_WAIT, what="kl document add"):
+    with store_lock(
+        ws.state.directory / "documents.lock", wait=_LOCK_SECONDS, what="kl document add"
+    ):
         return _add(ws, new, collection or _DEFAULT, tags, author)
 
 

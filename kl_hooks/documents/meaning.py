@@ -100,28 +100,35 @@ def _record_key(record: Record) -> str:
 
 
 def _embed_missing(
-    ws: Workspace, by_record: Mapping[str, Record], progress: Callable[[int, int], object] | None
+    ws: Workspace,
+    record_by_key: Mapping[str, Record],
+    progress: Callable[[int, int], object] | None,
 ) -> None:
-    """Make the vectors that are missing; where nothing changed since the last time, without looking
-    at each chunk.
+    """Embed the chunks and these records that have no vector. Where nothing changed since the last
+    time, no chunk is looked at.
     """
     with ws.store.reading("graph") as db:
-        whole = db is not None and db.rows("SELECT state FROM document_embedded") == [
+        are_chunks_embedded = db is not None and db.rows("SELECT state FROM document_embedded") == [
             (vectors_state(ws, db),)
         ]
-        if db is not None and whole and not without_vectors(ws, db, by_record):
+        if db is not None and are_chunks_embedded and not without_vectors(ws, db, record_by_key):
             return
-        numbers = {key: number for key, number, _ in _chunk_keys(db)} if db is not None else {}
+        chunk_id_by_key = (
+            {key: number for key, number, _ in _chunk_keys(db)} if db is not None else {}
+        )
 
     def load(wanted: Sequence[str]) -> Mapping[str, str]:
-        texts_of_records = {key: _record_text(by_record[key]) for key in wanted if key in by_record}
-        keys = {numbers[key]: key for key in wanted if key in numbers}
+        texts_of_records = {
+            key: _record_text(record_by_key[key]) for key in wanted if key in record_by_key
+        }
+        key_by_chunk_id = {chunk_id_by_key[key]: key for key in wanted if key in chunk_id_by_key}
         return texts_of_records | {
-            keys[chunk.id]: _chunk_text(chunk) for chunk in load_chunks(ws, list(keys))
+            key_by_chunk_id[chunk.id]: _chunk_text(chunk)
+            for chunk in load_chunks(ws, list(key_by_chunk_id))
         }
 
-    update_vectors(ws, [*numbers, *by_record], load, progress)
-    # a lock, a read-only disk: then the next search looks again
+    update_vectors(ws, [*chunk_id_by_key, *record_by_key], load, progress)
+    # where the store is locked or read-only, the next search looks again
     with (
         suppress(EnvironmentProblem, OSError),
         ws.store.writing("graph", "kl (vectors)") as db,

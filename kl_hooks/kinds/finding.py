@@ -745,25 +745,25 @@ def _symbols_named(ws: Workspace, names: Iterable[str]) -> dict[str, Symbol]:
 
     try:
         with open_graph(ws) as graph:
-            return {name: symbol for name in wanted if (symbol := _symbol_named(graph, name))}
+            return {name: symbol for name in wanted if (symbol := _only_symbol_named(graph, name))}
     except EnvironmentProblem:
         return {}
 
 
-def _symbol_named(graph: Graph, name: str) -> Symbol | None:
+def _only_symbol_named(graph: Graph, name: str) -> Symbol | None:
     from kl_hooks.code.query.lookup import symbols_by_id
     from kl_hooks.code.query.search import find_all
 
     hits, _ = find_all(graph, (name,), (), "", 20)
     # a dot before both: `get` is the end of `Basket.get`, and not of `forget`
-    exact = {
+    matching_ids = {
         hit.id
         for hit in hits
         if split_id(hit.id)[0] != "file" and f".{split_id(hit.id)[1]}".endswith(f".{name}")
     }
-    if len(exact) != 1:
+    if len(matching_ids) != 1:
         return None
-    return symbols_by_id(graph.db, exact).get(next(iter(exact)))
+    return symbols_by_id(graph.db, matching_ids).get(next(iter(matching_ids)))
 
 
 def blob_of(ws: Workspace, path: str) -> str:

@@ -131,7 +131,7 @@ def _unique_pairs(
 
 
 def _hashes_under(
-    names: Iterable[str], path: str, places: Sequence[_Place], content: bytes | None
+    older_names: Iterable[str], path: str, places: Sequence[_Place], content: bytes | None
 ) -> Iterator[tuple[_Place, str, str]]:
     """(function, name, the content hash that it would have under that name), of functions whose
     body uses something.
@@ -149,14 +149,14 @@ def _hashes_under(
         if frame.kind == "function" and frame.outer is not None:
             functions.setdefault(frame.outer.prefix + frame.names[0], []).append(frame)
     for place in places:
-        same = functions.get(place.qualified, [])
+        definitions = functions.get(place.qualified, [])
         # of several definitions of one name the hash is over all; two bodies that use nothing are
         # equal by chance
-        if len(same) == 1 and len(same[0].uses) > same[0].head:
-            for name in sorted(names):
-                same[0].text[1] = name  # after the sort of node, see `scanner.visitor`
-                set_digests(same)
-                yield place, name, combined_digest([same[0].own])
+        if len(definitions) == 1 and len(definitions[0].uses) > definitions[0].head:
+            for name in sorted(older_names):
+                definitions[0].text[1] = name  # after the sort of node, see `scanner.visitor`
+                set_digests(definitions)
+                yield place, name, combined_digest([definitions[0].own])
 
 
 def matching_tests(name: str, nodeids: Collection[str]) -> list[str]:
@@ -233,7 +233,7 @@ class TestNames:
         key = (old.run, new.run if new else "")
         if key not in self._known:
             try:
-                self._known[key] = self._compared(old, new)
+                self._known[key] = self._older_names(old, new)
             except GitFailed:
                 self._known[key] = {}
         return self._known[key]
@@ -325,29 +325,30 @@ class TestNames:
                 self._texts[path] = ""
         return all(f" {name}" in self._texts[path] for name in names)
 
-    def _compared(self, old: Receipt, new: Receipt | None) -> dict[str, str]:
+    def _older_names(self, old: Receipt, new: Receipt | None) -> dict[str, str]:
+        """Test function of the newer content → its name in the older one."""
         repo = self._ws.repo
-        before = content_of_run(repo, old) if repo else None
+        old_content = content_of_run(repo, old) if repo else None
         if repo and new:
-            now = content_of_run(repo, new)
+            new_content = content_of_run(repo, new)
         else:
-            now = None
-        if repo is None or before is None or (new and now is None):
+            new_content = None
+        if repo is None or old_content is None or (new and new_content is None):
             return {}
-        other = now.tree if now else None
-        changed = changed_states(repo, before, other)
-        for path, state in now.states.items() if now else ():
-            if path in changed:
-                unchanged_state = changed[path][0]
+        new_tree = new_content.tree if new_content else None
+        states_by_path = changed_states(repo, old_content, new_tree)
+        for path, state in new_content.states.items() if new_content else ():
+            if path in states_by_path:
+                state_in_old_tree = states_by_path[path][0]
             else:
-                unchanged_state = states_at(repo, before.tree, [path]).get(path, "")
-            changed[path] = (before.states.get(path, unchanged_state), state)
+                state_in_old_tree = states_at(repo, old_content.tree, [path]).get(path, "")
+            states_by_path[path] = (old_content.states.get(path, state_in_old_tree), state)
 
         def read(path: str) -> bytes | None:
-            mode, _, blob = changed[path][1].partition(" ")
+            mode, _, blob = states_by_path[path][1].partition(" ")
             # a run may have been of a content that was never committed, and is on disk
             if not blob:
                 return None
             return next((text for _, text in read_files(repo, [FileEntry(path, blob, mode)])), None)
 
-        return moved_tests(file_changes(self._ws, repo, changed, other).values(), read)
+        return moved_tests(file_changes(self._ws, repo, states_by_path, new_tree).values(), read)

@@ -606,24 +606,26 @@ def skill_node(name: str) -> str:
 
 
 def _read_skill(kind: Kind, path: str, front: FrontMatter, body: list[str]) -> ParsedDocument:
-    """Read a SKILL.md, whoever wrote it: without a key of ours it is active, and nobody vouches for
-    it.
+    """Read a SKILL.md, whoever wrote it. Without our keys its status is active, and nobody vouches
+    for it.
     """
-    folder = path.rpartition("/")[0].rpartition("/")[2]
+    folder_name = path.rpartition("/")[0].rpartition("/")[2]
     raw: dict[str, Any] = {"status": kind.statuses[0]}
     for name, key in _SKILL_KEYS.items():
         value = front.raw.get(key)
-        # a list of tools is how one of the agents writes it
+        # one agent writes its tools as a list
         raw[name] = " ".join(value) if isinstance(value, list) else value
-    raw["title"] = raw["title"] or folder
-    first = next((one for one in body if one.strip() and not one.startswith("<!--")), None)
-    raw["description"] = raw["description"] or (first and first.lstrip("# "))
+    raw["title"] = raw["title"] or folder_name
+    first_text_line = next(
+        (one for one in body if one.strip() and not one.startswith("<!--")), None
+    )
+    raw["description"] = raw["description"] or (first_text_line and first_text_line.lstrip("# "))
     metadata = front.raw.get("metadata")
-    written = metadata if isinstance(metadata, dict) else {}
-    raw["version"] = written.get("version") or front.raw.get("version")
+    metadata_by_key = metadata if isinstance(metadata, dict) else {}
+    raw["version"] = metadata_by_key.get("version") or front.raw.get("version")
     ours = {
-        key.removeprefix(_OUR_KEY).replace("-", "_"): v
-        for key, v in written.items()
+        key.removeprefix(_OUR_KEY).replace("-", "_"): text
+        for key, text in metadata_by_key.items()
         if key.startswith(_OUR_KEY)
     }
     for name, value in ours.items():
@@ -632,8 +634,8 @@ def _read_skill(kind: Kind, path: str, front: FrontMatter, body: list[str]) -> P
             raw[name] = _listed(str(value))
         else:
             raw[name] = value
-    line = next((span.start + 1 for span in front.spans if span.key == "metadata"), 1)
-    places = {
+    metadata_line = next((span.start + 1 for span in front.spans if span.key == "metadata"), 1)
+    line_by_field = {
         key: span.start + 1
         for span in front.spans
         for key, k in _SKILL_KEYS.items()
@@ -641,16 +643,18 @@ def _read_skill(kind: Kind, path: str, front: FrontMatter, body: list[str]) -> P
     }
 
     def locate(name: str) -> tuple[str, int, int]:
-        return (path, places.get(name, line), 1)
+        return (path, line_by_field.get(name, metadata_line), 1)
 
     remarks: list[Problem] = []
-    values, wrong = validate(kind, raw, locate, unknown=remarks)
-    if wrong:
-        return ParsedDocument(None, tuple(sorted(wrong)), tuple(remarks))
+    values, problems = validate(kind, raw, locate, unknown=remarks)
+    if problems:
+        return ParsedDocument(None, tuple(sorted(problems)), tuple(remarks))
     name = str(values["title"])
-    if folder and name != folder:
-        hint = f"Rename the folder to {name}, or the skill to {folder}: both must have one name."
-        remarks.append(Problem(*locate("title"), f"{name} is in the folder {folder}.", hint))
+    if folder_name and name != folder_name:
+        hint = (
+            f"Rename the folder to {name}, or the skill to {folder_name}: both must have one name."
+        )
+        remarks.append(Problem(*locate("title"), f"{name} is in the folder {folder_name}.", hint))
     if not SKILL_NAME.fullmatch(name):
         hint = "Small letters, digits and single hyphens, at most 64 characters."
         remarks.append(Problem(*locate("title"), f"{safe_text(name)} is no name of a skill.", hint))

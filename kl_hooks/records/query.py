@@ -70,19 +70,19 @@ class Version(NamedTuple):
 
 
 def get_record(ws: Workspace, identifier: str, kind: str = "") -> Record:
-    """Return the record of this ID, in any case. UsageProblem, with the nearest ID, where there is
-    none.
+    """Return the record of this ID in any case, or of this title where the kind is known by titles.
+    UnknownRecord, with the nearest name, where there is none.
     """
     wanted = identifier.strip()
     for _ in range(2):  # a row that becomes a file between the two selects is in neither: try again
         sync(ws, (kind,) if kind else ())
-        # the first uses the index; what agents' files name themselves is their names
+        # `id = ?` uses the index; kinds in folders of agents (skills) are known by their titles too
         by_name = (
             ("LOWER(title) = LOWER(?)",) if kind in ws.kinds and ws.kinds[kind].folders else ()
         )
-        for where in ("id = ?", "UPPER(id) = UPPER(?)", *by_name):
+        for condition in ("id = ?", "UPPER(id) = UPPER(?)", *by_name):
             matches = [
-                record for record in _select(ws, where, (wanted,)) if kind in ("", record.kind)
+                record for record in _select(ws, condition, (wanted,)) if kind in ("", record.kind)
             ]
             if matches and matches[0].kind in ws.kinds:
                 return matches[0]
@@ -94,10 +94,10 @@ def get_record(ws: Workspace, identifier: str, kind: str = "") -> Record:
     from difflib import get_close_matches  # a millisecond that only a wrong ID costs
 
     kinds = (kind,) if kind else ()
-    every = list_records(ws, RecordFilter(kinds, archived=True, expired=True))
-    names = {(record.title if by_name else record.id): record.id for record in every}
-    names_in_capitals = {name.upper(): name for name in names}
-    near = [
+    all_of_kind = list_records(ws, RecordFilter(kinds, archived=True, expired=True))
+    id_by_name = {(record.title if by_name else record.id): record.id for record in all_of_kind}
+    names_in_capitals = {name.upper(): name for name in id_by_name}
+    nearest = [
         names_in_capitals[close]
         for close in get_close_matches(wanted.upper(), names_in_capitals, 1)
     ]
@@ -105,8 +105,8 @@ def get_record(ws: Workspace, identifier: str, kind: str = "") -> Record:
     raise UnknownRecord(
         f"there is no {what}.",
         place=wanted or "''",
-        hint=f"Did you mean {near[0]}?" if near else "",
-        nearest=names[near[0]] if near else "",
+        hint=f"Did you mean {nearest[0]}?" if nearest else "",
+        nearest=id_by_name[nearest[0]] if nearest else "",
         other_hint=f"See: kl {kind or 'knowledge'} list",
     )
 

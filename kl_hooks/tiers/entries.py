@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MOST_BYTES: Final = 1_000_000
 """Of a value as JSON."""
 _MOST_KEY: Final = 500
-_DEEPEST: Final = 60
+_MAX_DEPTH: Final = 60
 """Levels of a value: json's encoder recurses once for each."""
 SECOND: Final = 1_000_000
 """Microseconds."""
@@ -154,7 +154,7 @@ def encoded(value: Any, place: str = "value") -> str:
     large.
     """
     try:
-        _refuse_deep(value)
+        _refuse_deep_nesting(value)
         encoded_text = json.dumps(
             redact_value(replace_surrogates(value)),
             ensure_ascii=False,
@@ -174,19 +174,19 @@ def encoded(value: Any, place: str = "value") -> str:
     return encoded_text
 
 
-def _refuse_deep(value: Any) -> None:
+def _refuse_deep_nesting(value: Any) -> None:
     # level by level: a recursive look would fail on exactly the values that it is there to refuse
-    level = [value]
-    for _ in range(_DEEPEST):
-        level = [
+    values_at_depth = [value]
+    for _ in range(_MAX_DEPTH):
+        values_at_depth = [
             item
-            for one in level
+            for one in values_at_depth
             if isinstance(one, dict | list | tuple)
             for item in (one.values() if isinstance(one, dict) else one)
         ]
-        if not level:
+        if not values_at_depth:
             return
-    raise ValueError(f"nested more than {_DEEPEST} levels deep")
+    raise ValueError(f"nested more than {_MAX_DEPTH} levels deep")
 
 
 def parsed(text: str) -> Any:
@@ -220,9 +220,9 @@ def split_path(path: str) -> list[str]:
                 False,
             )
     parts.append(current + ("\\" if escaped else ""))
-    if len(parts) > _DEEPEST:
+    if len(parts) > _MAX_DEPTH:
         raise UsageProblem(
-            f"has {len(parts)} parts; {_DEEPEST} are possible.", place=one_line(path, 60)
+            f"has {len(parts)} parts; {_MAX_DEPTH} are possible.", place=one_line(path, 60)
         )
     return [checked_key(part, path) for part in parts]
 

@@ -245,20 +245,22 @@ def _is_text(path: str) -> bool:
 
 
 def _compare_with_grimp(
-    facts: dict[str, Any], modules: dict[str, str], contents: dict[str, bytes]
+    facts_by_path: dict[str, Any], module_by_path: dict[str, str], contents: dict[str, bytes]
 ) -> tuple[int, list[Difference], dict[str, int], list[Problem]]:
     """What grimp sees of the same files; if it can't be had, that is a problem and no
     difference.
     """
     with tempfile.TemporaryDirectory(prefix="kl-precise-") as folder:
-        packages = export_packages(Path(folder), contents.items(), modules)
+        packages = export_packages(Path(folder), contents.items(), module_by_path)
         if not packages:
             return 0, [], {}, []
         try:
-            seen_modules, theirs = grimp_edges(packages)
+            grimp_modules, grimp_imports = grimp_edges(packages)
         # one file that grimp can't read fails its whole graph (ADR-0001); what libcst found is
         # still worth a report
         except EnvironmentProblem as problem:
             return 0, [], {}, [Problem(".", 0, 0, str(problem))]
-    count, rows, unseen = compare_imports(facts, modules, seen_modules, theirs)
-    return count, [Difference(FilePath(path), *row) for path, *row in rows], unseen, []
+    compared, rows, not_compared = compare_imports(
+        facts_by_path, module_by_path, grimp_modules, grimp_imports
+    )
+    return compared, [Difference(FilePath(path), *row) for path, *row in rows], not_compared, []

@@ -169,7 +169,7 @@ _START: Final = (
 def assess_files(
     jobs: Sequence[Job], processes: int = 2, tick: Callable[[int], None] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Path → the child's answer (see `precise_compare.compared`), or `{"failed": reason}`.
+    """Path → the child's answer (see `compare_file`), or `{"failed": reason}`.
 
     Batches of files go to `processes` children at a time; where one ends (a crash in native code,
     too much memory or time) the file it was at is named, and a new child goes on after it. `tick`

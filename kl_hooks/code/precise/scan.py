@@ -1,7 +1,7 @@
 """The precise scanner for Python: the facts of one file as libcst sees them, by its own parser,
 scopes and positions.
 
-It fills the same contract as `scanner.scan_python` for definitions and imports and shares no code
+It fills the same contract as `scanner.python.scan_python` for definitions and imports and shares no code
 with it that looks at a syntax tree. Content hashes and words stay empty: there is one definition of
 these, the fast scanner's walk.
 """

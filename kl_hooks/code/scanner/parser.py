@@ -72,7 +72,7 @@ class Facts(TypedDict, total=False):
     outline: Outline
     names: str
     text: list[list[Any]]
-    """The words of the source; see `scanner.source_words`."""
+    """The words of the source; see `scanner.symbols.source_words`."""
     tests: list[list[Any]]
     """Of a file, not of a content: see `code.file_facts`."""
 

@@ -7,7 +7,7 @@ Facts are plain JSON:
      [[module, name, level, line, how, statement], …], "decorators": {position of a symbol: [its
      decorators as written, one line each]}, "uses", "outline": what the file uses, and what others
      need to know of it; see `scanner.references`, "names": every identifier in these, between
-     spaces, "text": the words of the source by symbol and field; see `scanner.source_words`}
+     spaces, "text": the words of the source by symbol and field; see `scanner.symbols.source_words`}
 What CPython's own parser refuses is refused, with its words; nothing else is, save what is larger
 than `LARGEST`. (More than 200 nested brackets are among it: the tokenizer stops there, before
 anything could grow deep.)

@@ -115,7 +115,7 @@ class Frame:
         """(name or `self` attribute, root name and attributes of the class it is an instance of).
         """
         self.binds: list[tuple[str, str]] = []
-        """(name, what it is imported from), in the spelling of `code.uses`."""
+        """(name, what it is imported from), in the spelling of `code.scanner.expressions`."""
         self.stars: list[str] = []
         """Modules of its star imports, in the same spelling."""
         self.ids: list[str] = []

@@ -643,7 +643,7 @@ _STATED: Final = re.compile(
     r"\s+(?=\S)",
     re.IGNORECASE,
 )
-_OF_SESSION: Final = re.compile(
+_ABOUT_SESSION: Final = re.compile(
     r"(?:i'll|i will|i'm|i am|let me|let's|we'll|now |next|first,|then |this (?:is|was)"
     r" (?:done|fixed)|done|ok)\b",
     re.IGNORECASE,
@@ -737,7 +737,7 @@ def _statements_of_line(line: str) -> Iterator[str]:
             long_enough
             and not few
             and not statement.endswith("?")
-            and not _OF_SESSION.match(statement)
+            and not _ABOUT_SESSION.match(statement)
         ):
             yield statement[0].upper() + statement[1:]
 
