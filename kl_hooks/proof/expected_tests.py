@@ -284,7 +284,7 @@ def _configured(
     now = ConfiguredSelection.of(configs.by_folder.get("", PytestConfig()))
     if older is None:
         words = (
-            f"addopts in {now.path} omits tests, and no older commit is here that omits the same"
+            f"addopts in {now.path} omits tests, and there is no older commit to compare that with"
         )
         return ConfiguredSelection(now.path), [words] if any(now.omits) else []
     before = ConfiguredSelection.of(older.by_folder.get("", PytestConfig()))
