@@ -205,7 +205,7 @@ def test_an_exception_needs_both_ends_and_an_expired_one_both_days() -> None:
 
 def test_files_are_read_for_the_places_that_are_asked_for_alone() -> None:
     def fix(*closely: tuple[str, int]) -> str:
-        (found,) = violations(manifest(), [BREAKING], MODULES, Seen(), closely=closely)
+        (found,) = violations(manifest(), [BREAKING], MODULES, Seen(), places_to_read=closely)
         return found.suggested_fix
 
     assert "place()" in fix(("src/shop/domain/order.py", 3))
