@@ -610,15 +610,18 @@ def _without_hooks(text: str, path: str, agent: Agent) -> tuple[str, list[str], 
 
 
 def _with_server(text: str, path: str) -> tuple[str, list[str], str]:
+    """(a file of servers with ours in it, the objects that were made for it, why it was left as it
+    is).
+    """
     if path.endswith(".toml"):
         return _with_toml_server(text, path)
     text = text if text.strip() else "{}\n"
-    server = _our_entry(text, path)
-    if server == _SERVER:
+    our_entry = _our_entry(text, path)
+    if our_entry == _SERVER:
         return text, [], ""
-    if server == _EARLIER_SERVER:
+    if our_entry == _EARLIER_SERVER:
         text = remove(text, ("mcpServers", "kl"), path)
-    elif server is not None:
+    elif our_entry is not None:
         return text, [], "mcpServers.kl is there already, and was left as it is"
     text, created = insert(text, ("mcpServers",), "kl", _SERVER, path)
     return text, created, ""
@@ -637,7 +640,7 @@ def _with_toml_server(text: str, path: str) -> tuple[str, list[str], str]:
 
 def _our_entry(text: str, path: str) -> Any:
     """What a file of servers has under our name; None: nothing."""
-    parse(text, path)
+    parse(text, path)  # raises, with the place, for what is no JSON
     servers = json.loads(text).get("mcpServers")
     if isinstance(servers, dict):
         return servers.get("kl")

@@ -12,9 +12,9 @@ import os
 import sys
 from typing import Any, Final
 
-MEMORY: Final = 4 * 1024**3
+MEMORY_BYTES: Final = 4 * 1024**3
 """Bytes of address space."""
-CPU: Final = 300
+CPU_SECONDS: Final = 300
 """Seconds."""
 _CLASSES: Final = {
     "forbidden": "ForbiddenContract",
@@ -37,8 +37,8 @@ def main() -> None:
     """
     # before any other import: grimp and what is read from stdin are bound by the limits too
     _limit()
-    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever else is printed is no answer
+    answer_stream = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what else is printed goes to stderr
     request = json.load(sys.stdin)
     from importlinter import configuration
 
@@ -46,24 +46,24 @@ def main() -> None:
     # set them up
     configuration.configure()
     graphs: dict[str, Any] = {}
-    with answer:
-        json.dump([_judge(contract, graphs) for contract in request["contracts"]], answer)
+    with answer_stream:
+        json.dump([_judge(contract, graphs) for contract in request["contracts"]], answer_stream)
 
 
 def _limit() -> None:
     import resource
 
     # no core file: it could be as large as the memory
-    for what, most in (
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_CPU, CPU),
+    for resource_limit, most in (
+        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_CPU, CPU_SECONDS),
         (resource.RLIMIT_CORE, 0),
     ):
-        _, hard = resource.getrlimit(what)
+        _, hard = resource.getrlimit(resource_limit)
         # setrlimit(2): without privileges a hard limit can only be lowered, so a stricter one of
         # the caller stays
         if hard == resource.RLIM_INFINITY or hard > most:
-            resource.setrlimit(what, (most, most))
+            resource.setrlimit(resource_limit, (most, most))
 
 
 def _judge(contract: dict[str, Any], graphs: dict[str, Any]) -> dict[str, Any]:

@@ -187,23 +187,23 @@ def _not_assessed(answer: Answer) -> list[str]:
     return [f"{len(paths)} {'file' if len(paths) == 1 else 'files'} not assessed: {shown}"]
 
 
-def _watched(request: operations.BuildRequest) -> operations.BuildRequest:
+def _with_watch(request: operations.BuildRequest) -> operations.BuildRequest:
     if request.precise and sys.stderr.isatty():
         warn("reading every file with libcst and grimp too; that takes a while.")
     return request._replace(watch=_with_progress)
 
 
-@operation_command(operations.BUILD, _watched)
+@operation_command(operations.BUILD, _with_watch)
 def build(built: operations.Built, request: operations.BuildRequest) -> None:
     """Print how much is in the graph."""
     scan = built.scan
     counts = built.counts
     for problem in scan.problems:
         warn(str(problem))
-    symbols = sum(counts.nodes.values())
-    links = sum(counts.links.values())
-    files = f"{counted(scan.files, 'file')} ({scan.parsed} newly read, {scan.removed} removed)"
-    echo(f"{files}, {counted(symbols, 'symbol')}, {counted(links, 'link')}")
+    symbol_count = sum(counts.nodes.values())
+    link_count = sum(counts.links.values())
+    files_line = f"{counted(scan.files, 'file')} ({scan.parsed} newly read, {scan.removed} removed)"
+    echo(f"{files_line}, {counted(symbol_count, 'symbol')}, {counted(link_count, 'link')}")
     echo(
         "  symbols "
         f" {', '.join(counted(number, kind) for kind, number in counts.nodes.items()) or 'none'}"
@@ -217,6 +217,7 @@ def build(built: operations.Built, request: operations.BuildRequest) -> None:
             "  records "
             f" {', '.join(counted(number, kind) for kind, number in counts.knowledge.items())}"
         )
+    # with nothing unread, "0 files" is said too
     if scan.problems or not built.unread:
         echo(f"  {counted(len(scan.problems), 'file')} not assessed")
     if built.unread:

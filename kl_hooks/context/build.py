@@ -20,7 +20,7 @@ from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.index.index import split_all, stem
 from kl_hooks.model.package import CODE, Candidate, Package, Query, Search, Signals, Task
-from kl_hooks.model.request import BRIEF, QUOTA, WORK, Request
+from kl_hooks.model.request import BRIEF, QUOTA, QUOTA_FIELDS, Request
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
 
@@ -56,7 +56,7 @@ def build(
     from kl_hooks.workspace import require_setup, workspace_at
 
     request = without_secrets(request)
-    _check(request)
+    _require_answerable(request)
     require_setup(ws)
     # today's, also for an older revision: what it denies now is denied there too
     policy = find_policy(ws, actor)
@@ -73,15 +73,15 @@ def build(
         return _build(past, request, excluded, policy)
 
 
-def _check(request: Request) -> None:
+def _require_answerable(request: Request) -> None:
     """Raise UsageProblem for a request that can't be answered."""
     if request.budget:
         read_budget(request.budget)
-    if request.profile != QUOTA and any(getattr(request, name) for name in WORK):
-        name = next(name for name in WORK if getattr(request, name))
+    unused = [name for name in QUOTA_FIELDS if getattr(request, name)]
+    if request.profile != QUOTA and unused:
         raise UsageProblem(
             f"has no effect with the profile {request.profile}.",
-            place=f"--{name}",
+            place=f"--{unused[0]}",
             hint=f"Use --profile {QUOTA}, or omit --profile.",
         )
     if not request.changed and not "".join((request.task, *request.queries)).strip():

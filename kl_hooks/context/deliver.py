@@ -38,7 +38,7 @@ from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.package import WITHHELD, Budget, Item, Omission, Package
 from kl_hooks.model.parameter import fields_of, values_of
-from kl_hooks.model.request import QUOTA, STYLE_NAMES, WORK, Request
+from kl_hooks.model.request import QUOTA, QUOTA_FIELDS, STYLE_NAMES, Request
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line, safe_text
 from kl_hooks.records.repository import authored_files, docs_pages
@@ -310,7 +310,9 @@ def make_request(task: str, style: str, trace: str, options: Mapping[str, Any]) 
     values = values_of(Request, options)
     if style not in STYLE_NAMES:
         raise UsageProblem(f"takes {', '.join(STYLE_NAMES)}, not {style[:40]!r}.", place="style")
-    values.setdefault("profile", QUOTA if any(name in values for name in WORK) else "blended")
+    values.setdefault(
+        "profile", QUOTA if any(name in values for name in QUOTA_FIELDS) else "blended"
+    )
     return Request(task, "", style, trace)._replace(**values)
 
 

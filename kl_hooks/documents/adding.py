@@ -73,12 +73,12 @@ class Found(NamedTuple):
     omitted: list[str]
     """What was not read, and why; a line each."""
     remarks: list[str]
-    """Which types of files in a folder are no documents to read."""
+    """Types of files in a folder that are not read."""
 
 
 def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
-    """The documents among files and folders. Links are not followed; a file that was named is taken
-    whatever its name.
+    """The documents among files and folders. Links are not followed; a file that is given
+    itself is read whatever its ending.
 
     UsageProblem for a place that is not there.
     """
@@ -91,14 +91,16 @@ def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
         is_folder = place.is_dir() and not place.is_symlink()
         if is_folder and (unread := _unread_types(place)):
             remarks.append(f"{place}: files of a type that is not read: {unread}.")
-        for path in _files_in(place) if is_folder else [place]:
+        paths = _files_in(place) if is_folder else iter([place])
+        for path in paths:
             if len(documents) >= _MOST_FILES:
                 omitted.append(
                     f"{place}: has more than {_MOST_FILES} documents; the rest is omitted."
                 )
                 return Found(documents, omitted, remarks)
             try:
-                if not _name_of(ws, path).isprintable():
+                name = _name_of(ws, path)
+                if not name.isprintable():
                     # a name that is not UTF-8 has surrogates here (PEP 383), which no row can hold
                     omitted.append(
                         f"{safe_text(str(path))}: its name has characters that can't be printed."
@@ -115,10 +117,9 @@ def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
                     f"{path}: {problem.reason if isinstance(problem, UsageProblem) else problem}"
                 )
                 continue
-            if data is not None:
-                name = _name_of(ws, path)
-                new = NewDocument(name, data, source_type=_source_type(ws, name))
-                documents.append(new._replace(added_path=repository_path(ws, path)))
+            if data is not None:  # else it was removed meanwhile
+                document = NewDocument(name, data, source_type=_source_type(ws, name))
+                documents.append(document._replace(added_path=repository_path(ws, path)))
     return Found(documents, omitted, remarks)
 
 

@@ -307,11 +307,13 @@ def is_tracked(repo: Repository, path: Path | str) -> bool:
     return bool(git_in(repo, "--literal-pathspecs", "ls-files", "-z", "--", inside))
 
 
-def tracked_among(repo: Repository, paths: Iterable[str], *, is_sparse: bool = False) -> set[str]:
+def tracked_among(
+    repo: Repository, paths: Iterable[str], *, only_skipped: bool = False
+) -> set[str]:
     """Return those of these paths from the top that the index has: a file, or a folder with
     something in it. One git process.
 
-    `is_sparse`: only what is outside of a sparse checkout.
+    `only_skipped`: only those that a sparse checkout leaves out.
     """
     wanted = sorted(paths)
     if not wanted:
@@ -321,11 +323,11 @@ def tracked_among(repo: Repository, paths: Iterable[str], *, is_sparse: bool = F
     for line in git_in(repo, *command).split(b"\0"):
         tag, _, file = line.partition(b" ")
         # `S`: --skip-worktree
-        if is_sparse and tag != b"S":
+        if only_skipped and tag != b"S":
             continue
         path = os.fsdecode(file)
         tracked.add(path)
-        tracked.update(path[:end] for end, sign in enumerate(path) if sign == "/")
+        tracked.update(path[:end] for end, character in enumerate(path) if character == "/")
     return tracked & set(wanted)
 
 

@@ -361,13 +361,15 @@ def _values_as_arrays(numpy: Any, corpus: StoredPostings, columns: Columns) -> t
     )
 
 
-def best_first(fits: Mapping[int, int], least: int) -> Iterator[list[int]]:
-    """The documents that fit, best first, at least `least` at a time; equal ones together."""
-    order = sorted(fits, key=lambda doc: (-fits[doc], doc))
+def best_first(score_by_document: Mapping[int, int], batch_size: int) -> Iterator[list[int]]:
+    """The documents that fit, best first, at least `batch_size` at a time; equal ones together."""
+    order = sorted(score_by_document, key=lambda doc: (-score_by_document[doc], doc))
     start = 0
     while start < len(order):
-        end = min(start + least, len(order))
-        while end < len(order) and fits[order[end]] == fits[order[end - 1]]:
+        end = min(start + batch_size, len(order))
+        while (
+            end < len(order) and score_by_document[order[end]] == score_by_document[order[end - 1]]
+        ):
             end += 1
         yield order[start:end]
         start = end

@@ -64,8 +64,8 @@ def update_vectors(
 
 
 def vectors_state(ws: Workspace, db: Rows) -> str:
-    """Return what is another text where there are other vectors: of another model, more, fewer, or
-    damaged ones.
+    """Return a text that changes with the stored vectors: another model, more, fewer, or damaged
+    ones.
     """
     key = _key(embedder_of(ws))
     ((blocks, size),) = db.rows(

@@ -33,8 +33,8 @@ TYPE_ALIASES: Final = {
 }
 STYLE_NAMES: Final = ("text", "markdown", "xml")
 """Of the text of a package (`context.page.STYLES`)."""
-WORK: Final = ("type", "phase", "complexity", "actor", "attempt", "turn", "threshold")
-"""Fields of a request that only this profile reads."""
+QUOTA_FIELDS: Final = ("type", "phase", "complexity", "actor", "attempt", "turn", "threshold")
+"""Fields of a request that only the profile `quota` reads."""
 
 
 class Request(NamedTuple):
@@ -107,7 +107,7 @@ class Request(NamedTuple):
             default="by the task's first word",
         ),
     ] = ""
-    """This and the other fields of `WORK` decide budgets of the profile `quota`."""
+    """This and the other fields of `QUOTA_FIELDS` decide budgets of the profile `quota`."""
     phase: Annotated[
         str,
         Parameter(

@@ -319,21 +319,17 @@ def _checked_bundle(ws: Workspace, request: VerifyRequest) -> CheckedBundle:
     return CheckedBundle(tuple(rows))
 
 
-def _signer(key: str, trusted: Mapping[str, TrustedKey], ended: str, now: str) -> Signer:
+def _signer(key: str, trusted: Mapping[str, TrustedKey], ended_at: str, seen_at: str) -> Signer:
     from kl_hooks.sharing.attestation import fingerprint
 
-    trusted_key = trusted.get(fingerprint(key))
-    if trusted_key:
-        why_not = trusted_key.why_not(ended, now)
-    else:
-        why_not = "not trusted here"
-    if trusted_key and not why_not:
-        origin = trusted_key.origin
-    else:
-        origin = None
-    return Signer(
-        fingerprint(key), trusted_key.name if trusted_key else None, origin, why_not or None
-    )
+    key_fingerprint = fingerprint(key)
+    trusted_key = trusted.get(key_fingerprint)
+    if trusted_key is None:
+        return Signer(key_fingerprint, None, None, "not trusted here")
+    why_not = trusted_key.why_not(ended_at, seen_at)
+    if why_not:
+        return Signer(key_fingerprint, trusted_key.name, None, why_not)
+    return Signer(key_fingerprint, trusted_key.name, trusted_key.origin, None)
 
 
 def _verify_to_dict(checked: CheckedEvidence) -> dict[str, Any]:

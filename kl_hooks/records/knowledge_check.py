@@ -360,7 +360,7 @@ def _absent_paths(
         present = tracked_among(ws.repo, paths)
     else:
         present = {path for path in paths if os.path.lexists(ws.root / path)}
-        present |= tracked_among(ws.repo, paths - present, is_sparse=True)
+        present |= tracked_among(ws.repo, paths - present, only_skipped=True)
     commits = _last_commits(ws.repo, paths - present)
     for governed, path in governed_paths:
         if path in present:

@@ -228,12 +228,15 @@ class SqliteDatabase:
             return fetched
 
     def _query(self, sql: str, params: Sequence[Any]) -> sqlite3.Cursor:
-        """Execute a query; again after a moment where a reader took the journal of a writer for one
-        that a killed writer left: it looks at the journal and at the locks one after the other, and
-        between the two one writer may end and the next one begin (SQLite, pager.c,
-        hasHotJournal). What a killed writer really left is still there then.
+        """Execute a query.
+
+        A read-only connection may take the journal of a writer for one that a killed writer left:
+        it looks at the journal and at the locks one after the other (SQLite, pager.c,
+        hasHotJournal). So it tries again after each pause. A journal that really was left is still
+        there then.
         """
-        for pause in _JOURNAL_PAUSES if self.read_only else ():
+        pauses = _JOURNAL_PAUSES if self.read_only else ()
+        for pause in pauses:
             try:
                 return self._connection.execute(sql, params)
             except sqlite3.OperationalError as error:

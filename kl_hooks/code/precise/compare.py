@@ -209,16 +209,18 @@ def compare_working_tree(ws: Workspace, tick: Callable[[int], None] | None = Non
     failed = [
         Problem(path, 0, 0, f"{one['failed']}.") for path, one in answers.items() if "failed" in one
     ]
-    count, edged, unseen, trouble = _compare_with_grimp(facts, modules, contents)
-    good = [one for one in answers.values() if "differences" in one]
+    compared_imports, import_differences, not_compared, grimp_problems = _compare_with_grimp(
+        facts, modules, contents
+    )
+    assessed = [answer for answer in answers.values() if "differences" in answer]
     return Comparison(
-        len(good),
-        sum(one["definitions"] for one in good),
-        sum(one["imports"] for one in good),
-        count,
-        tuple(sorted([*differences, *edged])),
-        tuple(sorted([*failed, *trouble])),
-        unseen,
+        len(assessed),
+        sum(answer["definitions"] for answer in assessed),
+        sum(answer["imports"] for answer in assessed),
+        compared_imports,
+        tuple(sorted([*differences, *import_differences])),
+        tuple(sorted([*failed, *grimp_problems])),
+        not_compared,
     )
 
 
@@ -247,8 +249,9 @@ def _is_text(path: str) -> bool:
 def _compare_with_grimp(
     facts_by_path: dict[str, Any], module_by_path: dict[str, str], contents: dict[str, bytes]
 ) -> tuple[int, list[Difference], dict[str, int], list[Problem]]:
-    """What grimp sees of the same files; if it can't be had, that is a problem and no
-    difference.
+    """Compare our imports with those that grimp finds in the same files: (imports compared,
+    differences, what was not compared → how often, problems). If grimp fails, one problem and no
+    differences.
     """
     with tempfile.TemporaryDirectory(prefix="kl-precise-") as folder:
         packages = export_packages(Path(folder), contents.items(), module_by_path)

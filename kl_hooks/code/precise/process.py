@@ -92,8 +92,8 @@ _DEEP: Final = 20_000
 """Python frames: a libcst visitor takes several for each level of nesting."""
 
 
-def main(work: str) -> None:
-    """Runs `work`, `libcst` or `grimp`, on what stdin holds; the answers go to stdout."""
+def main(library: str) -> None:
+    """Runs `library`, `libcst` or `grimp`, on what stdin holds; the answers go to stdout."""
     # only privileged processes may raise a hard limit (setrlimit(2)); a lower one that is set
     # already is as good
     with contextlib.suppress(ValueError, OSError):
@@ -105,7 +105,7 @@ def main(work: str) -> None:
     # ulimit sets the stack of the main thread before we run; that of a new thread can be chosen
     threading.stack_size(_STACK)
     sys.setrecursionlimit(_DEEP)
-    stage = threading.Thread(target=_libcst if work == "libcst" else _grimp)
+    stage = threading.Thread(target=_libcst if library == "libcst" else _grimp)
     stage.start()
     stage.join()
 
@@ -193,10 +193,11 @@ def grimp_edges(packages: dict[str, str]) -> tuple[set[str], dict[tuple[str, str
     """
     # longer than the child's own alarm (10 * SECONDS), which ends native code too: that is set only
     # once it has started
-    ended, lines, complaint = _child("grimp", [({"packages": packages}, b"")], 11 * SECONDS)
-    if ended:
+    exit_code, lines, complaint = _child("grimp", [({"packages": packages}, b"")], 11 * SECONDS)
+    if exit_code:
         raise EnvironmentProblem(
-            f"grimp gave up: {complaint or _exit_reason(ended)}", place="kl graph build --precise"
+            f"grimp gave up: {complaint or _exit_reason(exit_code)}",
+            place="kl graph build --precise",
         )
     modules: set[str] = set()
     links: dict[tuple[str, str], list[int]] = {}
@@ -211,37 +212,41 @@ def grimp_edges(packages: dict[str, str]) -> tuple[set[str], dict[tuple[str, str
 
 def _batch(jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
     answer_of: dict[str, dict[str, Any]] = {}
-    left = list(jobs)
-    while left:
-        frames = [({"path": path, "module": module}, content) for path, module, content in left]
-        ended, answers, complaint = _child("libcst", frames, SECONDS * (len(left) + 1))
+    remaining = list(jobs)
+    while remaining:
+        frames = [
+            ({"path": path, "module": module}, content) for path, module, content in remaining
+        ]
+        exit_code, answers, complaint = _child("libcst", frames, SECONDS * (len(remaining) + 1))
         if not answers:  # its first line is that it is ready
             raise EnvironmentProblem(
                 f"libcst can't be run: {complaint}", place="kl graph build --precise"
             )
         for answer in answers[1:]:
             answer_of[answer.pop("path")] = answer
-        left = [job for job in left if job[0] not in answer_of]
-        if left:
+        remaining = [job for job in remaining if job[0] not in answer_of]
+        if remaining:
             # answers come in the order of the files: the first one without an answer is where the
-            # child ended
-            answer_of[left[0][0]] = {"failed": _exit_reason(ended)}
-            del left[0]
+            # child exit_code
+            answer_of[remaining[0][0]] = {"failed": _exit_reason(exit_code)}
+            del remaining[0]
     return answer_of
 
 
 def _child(
-    work: str, frames: Iterable[tuple[dict[str, Any], bytes]], seconds: int
+    library: str, frames: Iterable[tuple[dict[str, Any], bytes]], seconds: int
 ) -> tuple[int, list[dict[str, Any]], str]:
-    """(exit code, the lines it answered, the last line of its complaint)"""
+    """(exit code, the lines it answered, the last line that it wrote to stderr)"""
     written = b"".join(
         json.dumps({**about, "size": len(content)}).encode() + b"\n" + content
         for about, content in frames
     )
     # -I: no PYTHON* variable and no current folder on sys.path; -S: no site-packages, whose .pth
     # files run code
-    command = [sys.executable, "-I", "-S", "-c", _START, work, *_library_folders()]
-    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, cwd="/") as child:
+    command = [sys.executable, "-I", "-S", "-c", _START, library, *_library_folders()]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/"
+    ) as child:
         try:
             out, complaint = child.communicate(written, timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -250,10 +255,12 @@ def _child(
             # it had written
             out, complaint = child.communicate()
         code = child.returncode
-    # what follows the last line end is half an answer of a child that was ended
-    whole = [line for line in out.split(b"\n")[:-1] if line.startswith(b"{")]
-    last = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    return code or bool(last and not whole), [json.loads(line) for line in whole], last
+    # what follows the last line end is half an answer of a child that was exit_code
+    answer_lines = [line for line in out.split(b"\n")[:-1] if line.startswith(b"{")]
+    last_error_line = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    if last_error_line and not answer_lines:  # it complained, and answered nothing
+        code = code or 1
+    return code, [json.loads(line) for line in answer_lines], last_error_line
 
 
 def _library_folders() -> list[str]:
@@ -268,10 +275,10 @@ def _library_folders() -> list[str]:
     )
 
 
-def _exit_reason(ended: int) -> str:
-    """Why a child ended, for people."""
-    if ended == -signal.SIGALRM or ended == -signal.SIGKILL:
+def _exit_reason(exit_code: int) -> str:
+    """Why a child exit_code, for people."""
+    if exit_code == -signal.SIGALRM or exit_code == -signal.SIGKILL:
         return f"took longer than {SECONDS} seconds"
-    if ended < 0:
-        return f"ended the process that read it ({signal.Signals(-ended).name})"
-    return "ended the process that read it"
+    if exit_code < 0:
+        return f"exit_code the process that read it ({signal.Signals(-exit_code).name})"
+    return "exit_code the process that read it"

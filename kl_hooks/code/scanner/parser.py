@@ -200,20 +200,20 @@ _LATIN: Final = ("latin-1", "iso-8859-1", "iso-latin-1")
 
 
 def lines_of(content: bytes) -> list[bytes]:
-    """The lines without their ends; columns of syntax trees (bytes of UTF-8) fit. Never raises:
-    what can't be decoded is replaced.
+    """The lines as UTF-8, without their ends, so that the columns of syntax trees (bytes of UTF-8)
+    fit them. Never raises: what can't be decoded is replaced.
     """
     # after a BOM the parser accepts no other encoding than UTF-8 (PEP 263). bytes.splitlines()
     # splits at \n, \r and \r\n only, as the parser does; that of str would split at form feeds and
     # U+2028 too
     if content.startswith(_BOM):
         return content[len(_BOM) :].splitlines()
-    name = encoding_of(content)
-    if name == "utf-8":
+    encoding = encoding_of(content)
+    if encoding == "utf-8":
         return content.splitlines()
     for errors in ("replace", "strict"):  # some codecs know only the strict way
         try:
-            return content.decode(name, errors).encode("utf-8", "replace").splitlines()
+            return content.decode(encoding, errors).encode("utf-8", "replace").splitlines()
         except (LookupError, ValueError):
             continue
     return content.splitlines()
