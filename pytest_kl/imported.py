@@ -436,7 +436,7 @@ def report(
 def summarize(
     content: Content, repo: Repository, reports: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], list[str]]:
-    """The receipt's `environment.imported`, and the reasons why the run is no evidence about this
+    """What the receipt has as `imported` of its environment, and the reasons why the run is no evidence about this
     content.
 
     Asks git (one process) only where a package of this repository has a module without a file in

@@ -201,7 +201,7 @@ class _Repository:
         return self._submodule(path, target)
 
     def _submodule(self, path: str, target: str) -> str:
-        """Who uses `package.module` although only others import that module."""
+        """Who uses a module of a package (`shop.cart`) although only others import that module."""
         package, dot, last = plain_name(self._survey.modules[target]).rpartition(".")
         for other, content in self._contents.items() if dot else ():
             direct = other == path or target in self._direct.get(other, ())

@@ -295,7 +295,7 @@ class GateCheck(NamedTuple):
 
 
 class FailureProposal(NamedTuple):
-    """An entry of `verify.known_failures`."""
+    """An entry of `known_failures` in the settings of verify."""
 
     test: TestName
     reason: str

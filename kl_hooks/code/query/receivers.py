@@ -1,4 +1,4 @@
-"""What a receiver may be where the resolver is not certain: `index` in `index.rename()`.
+"""What a receiver may be where the resolver is not certain: `book` in `book.rename()`.
 
 The resolver follows a name only where it is of one class wherever it is assigned. Here every hint
 counts: an annotation, each class that it is made of, `isinstance`. So these are likely types, and

@@ -63,7 +63,7 @@ _NEWER: Final = (
 
 
 def scan_guarded(content: bytes, path: str, module: str) -> Facts:
-    """The facts of one Python file, as `scan.scan_python` gives them; whatever happens there costs
+    """The facts of one Python file, as `scan_python` gives them; whatever happens there costs
     this file only.
     """
 
