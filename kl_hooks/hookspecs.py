@@ -178,6 +178,31 @@ class Policy(NamedTuple):
     """
 
 
+class Removal(NamedTuple):
+    """Something of kl in a clone or outside it, and what uninstalling does with it."""
+
+    place: str
+    """A file, a folder, a setting of git, an address."""
+    sort: str
+    """What it is: `git hook`."""
+    reason: str = ""
+    """Why it stays; empty: it is removed."""
+    command: str = ""
+    """What removes it, for what stays."""
+    has_failed: bool = False
+    """Whether it was to be removed and could not be."""
+
+
+class Uninstaller(NamedTuple):
+    """Removes what a package wrote outside of the files that people author."""
+
+    name: str
+    uninstall: Callable[[Any, bool], Sequence[Removal]]
+    """(workspace, whether nothing may be changed) → what is removed, and what stays. Both answers
+    are the same but for what fails.
+    """
+
+
 def schema_hook(*schemas: Schema) -> Callable[[], Sequence[Schema]]:
     """The `kl_schema` of a package whose tables are always the same: data, so that no code of it
     runs to name them.
@@ -292,4 +317,11 @@ def kl_embedder(workspace: Any) -> Embedder | None:
 def kl_summarize(workspace: Any, question: str, passages: Sequence[tuple[str, str]]) -> str | None:
     """Called with the best passages of an answer, each with its source. Without an answer the
     passages are quoted.
+    """
+
+
+@hookspec
+def kl_uninstallers() -> Sequence[Uninstaller]:  # type: ignore[empty-body]
+    """Called by `kl uninstall`. All answers are used. The state directory is removed at the end,
+    so each may still read it.
     """

@@ -35,15 +35,20 @@ def exclude(repo: Repository, path: str) -> bool:
     return True
 
 
-def end_exclusion(repo: Repository, path: str) -> None:
-    """Remove what `exclude` wrote. Raises OSError."""
+def end_exclusion(repo: Repository, path: str, *, is_dry_run: bool = False) -> bool:
+    """Remove what `exclude` wrote; False where there is nothing of it. `is_dry_run`: only look.
+    Raises OSError.
+    """
     rules_file = _rules_file(repo)
     rules = _read(rules_file)
-    if _rule(path) in rules:
+    if _rule(path) not in rules:
+        return False
+    if not is_dry_run:
         # others wrote there: whole or not at all
         target = rules_file.resolve()
         mode = target.stat().st_mode & 0o777
         write_atomic(target, rules.replace(_rule(path), b""), mode)
+    return True
 
 
 def _rules_file(repo: Repository) -> Path:

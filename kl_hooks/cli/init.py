@@ -1,21 +1,14 @@
-"""`kl init`: look at the repository, propose `.kl/`, and take it back with `--undo`.
-
-What was written is listed, with its hash, in a small file of the state directory: exactly that is
-taken back, and only while it is as it was written.
-"""
+"""`kl init`: look at the repository, propose `.kl/`, and remove what was written with `--undo`."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import click
 
@@ -52,8 +45,8 @@ from kl_hooks.code.languages import (
 )
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
-from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
-from kl_hooks.git.hooks import PRE_COMMIT_FILE, hook_states
+from kl_hooks.errors import KlError
+from kl_hooks.git.hooks import PRE_COMMIT_FILE, hook_states, mentions_pre_commit_hooks
 from kl_hooks.git.repository import ignored_by
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE as LIFECYCLE
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest
@@ -61,170 +54,23 @@ from kl_hooks.model.symbol import Link, NodeId
 from kl_hooks.proof.content_source import content_source
 from kl_hooks.proof.expected_tests import outside_testpaths
 from kl_hooks.shipped import form
-from kl_hooks.store.files import read_small, store_lock, write_atomic
-from kl_hooks.store.state import State, prepare_state
+from kl_hooks.store.files import read_small, store_lock
+from kl_hooks.store.written_files import (
+    Plan,
+    apply_plan,
+    content_hash,
+    record_to_undo,
+    undo,
+    write_record,
+)
 from kl_hooks.workspace import Workspace, refuse_linked_folder
-
-_RECORD: Final = "init.json"
-_SCHEMA: Final = "kl.init.record/1"
-
-
-def _read_record(state: State) -> dict[str, Any] | None:
-    """The record of earlier runs; None where there is none. EnvironmentProblem for one that is not
-    ours.
-    """
-    try:
-        record = json.loads((state.directory / _RECORD).read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValueError) as error:
-        raise EnvironmentProblem(
-            f"can't be read: {error}.", place=str(state.directory / _RECORD)
-        ) from error
-    if not isinstance(record, dict) or record.get("schema") != _SCHEMA:
-        raise EnvironmentProblem(
-            "is not a record of this version.", place=str(state.directory / _RECORD)
-        )
-    return record
-
-
-def _record_to_undo(state: State) -> dict[str, Any]:
-    record = _read_record(state)
-    if record is None:
-        hint = "What kl init wrote is in .kl/; remove it by hand if that is what you want."
-        raise EnvironmentProblem(
-            "there is no record of a kl init to undo.", place=str(state.directory), hint=hint
-        )
-    return record
-
-
-def _write_record(state: State, record: dict[str, Any] | None) -> None:
-    """Writes the record, or takes it away where nothing is left on it. OSError as it comes."""
-    if record is None:
-        (state.directory / _RECORD).unlink()
-    else:
-        text = json.dumps({"schema": _SCHEMA, **record}, indent=2)
-        write_atomic(state.directory / _RECORD, text.encode(), mode=0o600)
-
-
-_LOCK_TIMEOUT: Final = 10.0
-"""Seconds to wait for another command that writes in the state directory."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What is to be written; paths from the root, `/` between."""
-
-    create: Mapping[str, bytes] = field(default_factory=dict)
-    append: Mapping[str, bytes] = field(default_factory=dict)
-    """Path of a file that is there → what is added at its end."""
-
-
-def _apply_plan(root: Path, state: State, plan: _Plan) -> None:
-    """Notes what will be written in the state directory, then writes it. Nothing that is there is
-    overwritten.
-
-    Of two that run at once one waits for the other, and then finds what it wanted done. StoreBusy,
-    as `store_lock`.
-    """
-    prepare_state(state)
-    with store_lock(state.lock, wait=_LOCK_TIMEOUT, what="kl init"):
-        _write_files(root, state, plan)
-
-
-def _write_files(root: Path, state: State, plan: _Plan) -> None:
-    record = _read_record(state) or {"created": {}, "appended": {}}
-    record["created"].update({path: _hash(data) for path, data in plan.create.items()})
-    record["appended"].update({path: text.decode() for path, text in plan.append.items()})
-    _write_record(state, record)  # before the files: an interrupted init can be undone too
-    for path, data in plan.create.items():
-        target = root / path
-        if target.exists() or target.is_symlink():
-            # created by another kl init that this one waited for
-            if read_small(target, within=root) == data:
-                continue
-            raise UsageProblem(
-                "appeared just now; it is left as it is.", place=path, hint="Run kl init again."
-            )
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(target, data, within=root)
-    for path, text in plan.append.items():
-        target = root / path
-        there = target.read_bytes()
-        if text.strip() in there:
-            continue
-        # a new file takes the place of this one, so it must be given the mode of the old one
-        write_atomic(target, there + text, mode=target.stat().st_mode & 0o777, within=root)
-
-
-def _undo(root: Path, state: State) -> list[tuple[str, str]]:
-    """Take back what `_apply_plan` wrote; return (path, what was done). EnvironmentProblem: nothing
-    recorded.
-    """
-    if not os.path.lexists(root / ".kl") and _read_record(state) is None:
-        raise EnvironmentProblem(
-            "nothing to undo: there is no .kl/, and no record of a kl init.", place=str(root)
-        )
-    _record_to_undo(state)
-    with store_lock(state.lock, wait=_LOCK_TIMEOUT, what="kl init --undo"):
-        # read again under the lock: another command may have changed it since
-        return _undo_files(root, state, _record_to_undo(state))
-
-
-def _undo_files(root: Path, state: State, record: dict[str, Any]) -> list[tuple[str, str]]:
-    done = [(path, _remove(root / path, expected)) for path, expected in record["created"].items()]
-    done += [(path, _cut(root / path, text.encode())) for path, text in record["appended"].items()]
-    folders = {folder for path in record["created"] for folder in (root / path).parents}
-    for folder in sorted(
-        folders, reverse=True
-    ):  # inner folders first: an outer one may be empty after them
-        if (
-            folder.is_relative_to(root)
-            and folder != root
-            and folder.is_dir()
-            and not any(folder.iterdir())
-        ):
-            folder.rmdir()
-    unchanged = {path for path, what in done if what.startswith("left")}
-    left: dict[str, Any] = {
-        key: {p: v for p, v in record[key].items() if p in unchanged}
-        for key in ("created", "appended")
-    }
-    _write_record(state, left if unchanged else None)
-    return done
-
-
-def _remove(path: Path, expected: str) -> str:
-    if path.is_symlink() or not path.is_file():
-        return "removed already"
-    if _hash(path.read_bytes()) != expected:
-        return "left: changed since"
-    path.unlink()
-    return "removed"
-
-
-def _cut(path: Path, text: bytes) -> str:
-    """Takes the added text out, if it is still there as it was."""
-    data = path.read_bytes() if path.is_file() else b""
-    if text not in data:
-        return "left: what was added is no longer there as it was"
-    # the last one: it was added at the end, and the same words may have been there before
-    before, _, after = data.rpartition(text)
-    write_atomic(path, before + after, mode=path.stat().st_mode & 0o777)
-    if not after:
-        return "restored"
-    return "taken out"
-
-
-def _hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 @dataclass
 class _Survey:
     """The plan, and what was found, as rows of columns."""
 
-    plan: _Plan
+    plan: Plan
     found: list[tuple[str, ...]] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     layers: int = 0
@@ -278,7 +124,7 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
             accepted = sum(entry.count for entry in entries)
     create = {path: text.encode() for path, text in texts.items() if not _exists(ws, path)}
     survey = _Survey(
-        _Plan(create),
+        Plan(create),
         _packages(imports),
         [path for path in texts if path not in create],
         notes=allowed(tuple(imports.notes)),
@@ -317,11 +163,6 @@ def _pre_commit_entry(indent: int = 0) -> str:
     return "".join(
         " " * indent + line for line in form("pre-commit.yaml").splitlines(keepends=True)
     )
-
-
-def _mentions_kl_hooks(text: bytes) -> bool:
-    """True if the configuration names one of our pre-commit hooks already."""
-    return re.search(rb"\bkl-(init|check|check-push|record-commit|verify)\b", text) is not None
 
 
 def _pre_commit_addition(text: bytes) -> str | None:
@@ -457,14 +298,14 @@ def _pre_commit(ws: Workspace, survey: _Survey, append: bool) -> None:
     if text is None:
         return
     survey.found.append(("pre-commit", PRE_COMMIT_FILE))
-    if _mentions_kl_hooks(text):
+    if mentions_pre_commit_hooks(text):
         survey.unchanged.append(f"{PRE_COMMIT_FILE} (has our hooks)")
         return
     added = _pre_commit_addition(text) if append else None
     if added is None:
         survey.snippet = True
     else:
-        survey.plan = _Plan(survey.plan.create, {PRE_COMMIT_FILE: added.encode()})
+        survey.plan = Plan(survey.plan.create, {PRE_COMMIT_FILE: added.encode()})
 
 
 def _seeds_left(ws: Workspace) -> int:
@@ -502,10 +343,10 @@ def _seed(ws: Workspace) -> list[str]:
         return []
     paths = [step.record.path for step in steps if step.what == "created" and step.record]
     with store_lock(ws.state.lock, wait=10.0, what="kl init"):
-        record = _record_to_undo(ws.state)
+        record = record_to_undo(ws.state)
         # so that --undo removes those that nobody has edited since
-        hashes = {path: _hash((ws.root / path).read_bytes()) for path in paths}
-        _write_record(ws.state, {**record, "created": {**record["created"], **hashes}})
+        hashes = {path: content_hash((ws.root / path).read_bytes()) for path in paths}
+        write_record(ws.state, {**record, "created": {**record["created"], **hashes}})
     return paths
 
 
@@ -672,7 +513,7 @@ def init(yes: bool, exact: bool, back: bool, upgrade: bool, shape: str) -> int:
     person = sys.stdin is not None and sys.stdin.isatty() and shape == "text"
     survey = _survey(ws, append=yes or (person and _confirm_append(ws)), exact=exact)
     survey.seeds = _seeds_left(ws)
-    _apply_plan(ws.root, ws.state, survey.plan)
+    apply_plan(ws.root, ws.state, survey.plan)
     if survey.seeds and (yes or (person and _confirm_seeding(survey.seeds))):
         survey.seeded = _seed(ws)
     for remark in survey.notes:
@@ -685,7 +526,9 @@ def _confirm_append(ws: Workspace) -> bool:
     """Asks, where there is a file to add to that has none of ours yet."""
     text = read_small(ws.root / PRE_COMMIT_FILE, within=ws.root)
     can_be = (
-        text is not None and not _mentions_kl_hooks(text) and _pre_commit_addition(text) is not None
+        text is not None
+        and not mentions_pre_commit_hooks(text)
+        and _pre_commit_addition(text) is not None
     )
     return can_be and click.confirm(
         f"Add kl's entries to {PRE_COMMIT_FILE}?", default=False, err=True
@@ -733,7 +576,7 @@ def _print_undo(ws: Workspace, shape: str) -> int:
     from kl_hooks.git.hooks import uninstall_hooks
 
     assert ws.repo is not None  # require_repository refused it
-    done = _undo(ws.root, ws.state)
+    done = undo(ws.root, ws.state)
     _allow_seeding_again(ws, [path for path, what in done if what == "removed"])
     for hook in uninstall_hooks(ws.repo):
         if hook.path.is_relative_to(ws.root):

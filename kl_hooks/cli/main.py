@@ -63,6 +63,7 @@ COMMANDS = {
     "store": "Where evidence is stored: in this clone, or in a team's database.",
     "trust": "The keys whose signatures make evidence of others count.",
     "stats": "Packages that were delivered, and what of them commits touched.",
+    "uninstall": "Remove kl from this clone, and name what stays.",
     "help": "Help on a command; `kl help all` lists all of them.",
 }
 """Command → its line in the help; it is the object of the same name in the module of the same name,

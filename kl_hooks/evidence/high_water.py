@@ -24,10 +24,11 @@ from typing import Any, Final, NamedTuple
 
 from kl_hooks.clock import iso
 from kl_hooks.evidence.ledger import CHAIN_START, chain_head
+from kl_hooks.hookspecs import Removal
 from kl_hooks.model.text import counted
 from kl_hooks.store.database import Database
 from kl_hooks.store.files import write_atomic
-from kl_hooks.store.state import user_state_directory
+from kl_hooks.store.state import remove_empty, user_state_directory
 from kl_hooks.workspace import Workspace
 
 _MOST_BREAKS: Final = 20
@@ -254,6 +255,17 @@ def write_high_water(path: Path, mark: dict[str, Any], *, sync: bool = True) -> 
         folder = path.parent.stat()
         if folder.st_uid:
             os.chown(path, folder.st_uid, folder.st_gid)
+
+
+def remove_second_mark(ws: Workspace, is_dry_run: bool) -> list[Removal]:
+    """Remove the mark in the user's folder: without it a new store raises no alarm."""
+    path = _second_mark_path(ws)
+    if path is None or not path.exists():
+        return []
+    if not is_dry_run:
+        path.unlink()
+        remove_empty(path.parent, path.parent.parent)
+    return [Removal(str(path), "mark of receipts")]
 
 
 def _second_mark_path(ws: Workspace) -> Path | None:

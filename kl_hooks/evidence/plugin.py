@@ -6,7 +6,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.hookspecs import CommonEvent, Policy, Retriever, Schema, Source, hookimpl, schema_hook
+from kl_hooks.hookspecs import (
+    CommonEvent,
+    Policy,
+    Retriever,
+    Schema,
+    Source,
+    Uninstaller,
+    hookimpl,
+    schema_hook,
+)
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -198,3 +207,10 @@ def kl_policies() -> list[Policy]:
     from kl_hooks.evidence.compaction import POLICIES
 
     return list(POLICIES)
+
+
+@hookimpl
+def kl_uninstallers() -> list[Uninstaller]:
+    from kl_hooks.evidence.high_water import remove_second_mark
+
+    return [Uninstaller("mark of receipts", remove_second_mark)]

@@ -104,6 +104,11 @@ _PRE_COMMIT_IDS: Final = {
 """Git hook → our pre-commit hooks that do its work."""
 
 
+def mentions_pre_commit_hooks(config: bytes) -> bool:
+    """True if a configuration of pre-commit names one of our hooks."""
+    return re.search(rb"\bkl-(init|check|check-push|record-commit|verify)\b", config) is not None
+
+
 class HookChange(NamedTuple):
     """What was done about one git hook."""
 
@@ -221,9 +226,9 @@ def _write(path: Path, text: bytes) -> None:
         raise
 
 
-def uninstall_hooks(repo: Repository) -> list[HookChange]:
+def uninstall_hooks(repo: Repository, *, is_dry_run: bool = False) -> list[HookChange]:
     """Remove all of ours and restore what was there, byte for byte. What is not ours stays as it
-    is.
+    is. `is_dry_run`: only return what would be done.
     """
     done = []
     place = _place(repo)
@@ -232,12 +237,12 @@ def uninstall_hooks(repo: Repository) -> list[HookChange]:
     ):
         for name in (*HOOK_NAMES, _OPT_IN):
             for suffix in ("", _LEGACY):
-                done += _uninstall(folder / name, folder / (name + suffix))
-            done += _orphan(folder / name)
+                done += _uninstall(folder / name, folder / (name + suffix), is_dry_run)
+            done += _orphan(folder / name, is_dry_run)
     return done
 
 
-def _uninstall(path: Path, target: Path) -> list[HookChange]:
+def _uninstall(path: Path, target: Path, is_dry_run: bool) -> list[HookChange]:
     there = _hook_content(target)
     chained = path.with_name(path.name + _CHAINED)
     if there is None or not _is_ours(there):
@@ -247,19 +252,22 @@ def _uninstall(path: Path, target: Path) -> list[HookChange]:
             HookChange(path.name, target, "kept", "somebody has edited it; take it away by hand.")
         ]
     if os.path.lexists(chained):
-        chained.replace(target)
+        if not is_dry_run:
+            chained.replace(target)
         return [HookChange(path.name, target, "restored")]
-    target.unlink()
+    if not is_dry_run:
+        target.unlink()
     return [HookChange(path.name, target, "removed")]
 
 
-def _orphan(path: Path) -> list[HookChange]:
+def _orphan(path: Path, is_dry_run: bool) -> list[HookChange]:
     """An earlier git hook that we put aside, after somebody has deleted or replaced ours."""
     chained = path.with_name(path.name + _CHAINED)
     if not os.path.lexists(chained) or _is_ours(_hook_content(path)):
         return []
     if not os.path.lexists(path):
-        chained.replace(path)
+        if not is_dry_run:
+            chained.replace(path)
         return [HookChange(path.name, path, "restored")]
     reason = f"an earlier git hook, and {path.name} is another; join them by hand."
     return [HookChange(path.name, chained, "kept", reason)]

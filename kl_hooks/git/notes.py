@@ -21,8 +21,8 @@ from kl_hooks.git.repository import Repository, git_in
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.text import one_line
 
-_FETCHED: Final = "refs/notes/kl-remote/"
-_OWN: Final = "refs/notes/kl/"
+FETCHED: Final = "refs/notes/kl-remote/"
+OWN: Final = "refs/notes/kl/"
 _TRIES: Final = 8
 _MOST_BYTES: Final = 64 * 1024 * 1024
 """Of one ref that is read: a hostile one must not fill the memory."""
@@ -66,7 +66,7 @@ def writer_name(repo: Repository, remote: str, *, create: bool) -> str:
 
 def own_ref(sort: str, writer: str) -> str:
     """The ref of this clone for a sort of data."""
-    return f"{_OWN}{sort}/{writer}"
+    return f"{OWN}{sort}/{writer}"
 
 
 def _folder(remote: str) -> str:
@@ -88,7 +88,7 @@ class NoteRef(NamedTuple):
 def refs_of(repo: Repository, sort: str) -> list[NoteRef]:
     """The refs of all writers of a sort of data: those of this clone, and fetched ones."""
     fields = "%(objectname) %(tree) %(committerdate:unix) %(refname)"
-    rows = git_in(repo, "for-each-ref", f"--format={fields}", _FETCHED, _OWN)
+    rows = git_in(repo, "for-each-ref", f"--format={fields}", FETCHED, OWN)
     refs = []
     for row in rows.decode("utf-8", "replace").splitlines():
         commit, tree, time, name = row.split(" ", 3)
@@ -175,7 +175,7 @@ def move_ref(repo: Repository, ref: str, make_tree: Callable[[str], str], other:
             ("user.email", "kl@localhost"),
             ("commit.gpgSign", "false"),
         ]
-        message = f"kl: {ref.removeprefix(_OWN).partition('/')[0]}\n".encode()
+        message = f"kl: {ref.removeprefix(OWN).partition('/')[0]}\n".encode()
         commit = (
             git_in(repo, "commit-tree", tree, *parents, stdin=message, config=identity)
             .decode()
@@ -319,7 +319,7 @@ def push_notes(repo: Repository, remote: str, writer: str, remarks: list[str]) -
     """Push the refs of this clone, where the remote does not have them; whether it took them."""
     for _ in range(_TRIES):
         refs = {
-            ref: ref.replace(_OWN, f"{_FETCHED}{_folder(remote)}/", 1)
+            ref: ref.replace(OWN, f"{FETCHED}{_folder(remote)}/", 1)
             for ref in _own_refs(repo, writer)
         }
         moved = [ref for ref, there in refs.items() if _tip(repo, ref) != _tip(repo, there)]
@@ -358,7 +358,7 @@ def push_notes(repo: Repository, remote: str, writer: str, remarks: list[str]) -
 
 
 def _own_refs(repo: Repository, writer: str) -> list[str]:
-    refs = git_in(repo, "for-each-ref", "--format=%(refname)", _OWN).decode().split()
+    refs = git_in(repo, "for-each-ref", "--format=%(refname)", OWN).decode().split()
     return [ref for ref in refs if ref.rpartition("/")[2] == writer]
 
 
@@ -423,4 +423,4 @@ def fetch_with(repo: Repository, remote: str) -> str:
 
 def _refspec(remote: str) -> str:
     """What `git fetch` must fetch so that evidence comes with the commits."""
-    return f"+{_OWN}*:{_FETCHED}{_folder(remote)}/*"
+    return f"+{OWN}*:{FETCHED}{_folder(remote)}/*"

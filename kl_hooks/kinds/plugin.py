@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from kl_hooks.hookspecs import Staleness, hookimpl
+from kl_hooks.hookspecs import Staleness, Uninstaller, hookimpl
 
 if TYPE_CHECKING:
     from kl_hooks.hookspecs import CommonEvent, Retriever
@@ -40,3 +40,10 @@ def kl_retrievers() -> Sequence[Retriever]:
     from kl_hooks.kinds.retrievers import RETRIEVERS
 
     return RETRIEVERS
+
+
+@hookimpl
+def kl_uninstallers() -> Sequence[Uninstaller]:
+    from kl_hooks.kinds.memory.inject import remove_page
+
+    return [Uninstaller("memories", remove_page)]

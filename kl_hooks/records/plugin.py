@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kl_hooks.hookspecs import Policy, Retriever, Schema, hookimpl, schema_hook
+from kl_hooks.hookspecs import Policy, Retriever, Schema, Uninstaller, hookimpl, schema_hook
 
 _RECORDS: Final = """
 CREATE TABLE record (
@@ -128,3 +128,10 @@ def kl_policies() -> Sequence[Policy]:
     from kl_hooks.records.retention import policies
 
     return policies()
+
+
+@hookimpl
+def kl_uninstallers() -> Sequence[Uninstaller]:
+    from kl_hooks.records.repository import authored_folder
+
+    return [Uninstaller("records", authored_folder)]

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import DAY, iso, micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.git.repository import git_in
+from kl_hooks.git.repository import git_in, is_tracked
 from kl_hooks.git.run import GitFailed
+from kl_hooks.hookspecs import Removal
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.manifest import MANIFEST
@@ -50,6 +51,17 @@ class StoredRecord(NamedTuple):
     rests: str
     """`state` (this row), `file` (a file had it when it was last changed here), `gone` (deleted).
     """
+
+
+def authored_folder(ws: Workspace, _is_dry_run: bool) -> list[Removal]:
+    """Name `.kl/`, which people author and uninstalling leaves."""
+    if not ws.initialized:
+        return []
+    if ws.repo is not None and is_tracked(ws.repo, ".kl"):
+        reason = "records, layers and settings, for everybody who has the repository."
+        return [Removal(".kl/", "authored files", reason, "git rm -r .kl")]
+    reason = "records, layers and settings; nobody has committed them."
+    return [Removal(".kl/", "authored files", reason, "rm -r .kl")]
 
 
 def git_output(ws: Workspace, *args: str) -> bytes:

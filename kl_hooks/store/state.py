@@ -143,6 +143,15 @@ def user_state_directory(environ: Mapping[str, str]) -> Path:
     return _user(environ, "XDG_STATE_HOME", ".local/state")
 
 
+def remove_empty(*folders: Path) -> None:
+    """Remove folders of the user's that kl made, the innermost first, while nothing is in them."""
+    for folder in folders:
+        try:
+            folder.rmdir()
+        except OSError:  # another repository has something there
+            return
+
+
 def prepare_state(state: State) -> None:
     """Make the state directory if it is not there: whole or not at all, 0700, with a page that
     explains it.

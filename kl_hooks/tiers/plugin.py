@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kl_hooks.hookspecs import Policy, Schema, hookimpl, schema_hook
+from kl_hooks.hookspecs import Policy, Schema, Uninstaller, hookimpl, schema_hook
 
 _TIERS: Final = """
 CREATE TABLE short_entry (
@@ -130,3 +130,10 @@ def kl_policies() -> Sequence[Policy]:
     from kl_hooks.tiers.router import sessions_policy
 
     return [sessions_policy(), stale_policy(), expiry_policy(), events_policy()]
+
+
+@hookimpl
+def kl_uninstallers() -> list[Uninstaller]:
+    from kl_hooks.tiers.router import shared_values
+
+    return [Uninstaller("working memory", shared_values)]

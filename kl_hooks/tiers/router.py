@@ -23,6 +23,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.hookspecs import Removal
 from kl_hooks.index.vectors import embed, embedder_of
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.symbol import RECORD_ID
@@ -235,6 +236,14 @@ class WorkingMemory:
         if entry.is_live(self._ws.clock.now()):
             return entry
         return None
+
+
+def shared_values(ws: Workspace, _is_dry_run: bool) -> list[Removal]:
+    """Name the Redis server, where working memory is in one. Its values stay until they expire."""
+    if not ws.settings.redis:
+        return []
+    reason = "values of working memory expire there within a day."
+    return [Removal("Redis", "working memory", reason)]  # its address may hold a password
 
 
 def _as_list(entry: Entry | None, key: str) -> list[Any]:

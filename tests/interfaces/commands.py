@@ -107,7 +107,7 @@ PERSONAL = frozenset(
         *("skill activate", "skill adopt", "skill archive", "skill delete", "skill deprecate"),
         *("skill create", "skill new", "skill promote"),
         *("store grant", "store migrate", "store upgrade", "store use"),
-        *("trust add", "trust remove", "trust revoke"),
+        *("trust add", "trust remove", "trust revoke", "uninstall"),
     )
 )
 """Commands that are refused to agents."""

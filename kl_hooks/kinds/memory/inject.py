@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.config.settings import Settings
 from kl_hooks.errors import EnvironmentProblem, KlError
+from kl_hooks.hookspecs import Removal
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.kinds.memory.review import (
     INJECTED,
@@ -252,6 +253,15 @@ def write_page(ws: Workspace) -> str:
     except (KlError, OSError) as problem:
         return f"{PAGE}: can't be written: {problem}"
     return ""
+
+
+def remove_page(ws: Workspace, is_dry_run: bool) -> list[Removal]:
+    """Remove MEMORY.md, if kl wrote it."""
+    if not _read(ws, PAGE).startswith(_MARK):
+        return []
+    if not is_dry_run:
+        (ws.root / PAGE).unlink()
+    return [Removal(PAGE, "generated page")]
 
 
 def _page_text(ws: Workspace) -> str:
