@@ -29,6 +29,7 @@ from kl_hooks.cli.output import (
     format_option,
     print_answer,
     print_list,
+    progress,
     warn,
     workspace,
 )
@@ -511,8 +512,10 @@ def init(yes: bool, exact: bool, back: bool, upgrade: bool, shape: str) -> int:
     refuse_linked_folder(ws.root)
     # sys.stdin is None in a process that was started with its standard input closed (CPython)
     person = sys.stdin is not None and sys.stdin.isatty() and shape == "text"
-    survey = _survey(ws, append=yes or (person and _confirm_append(ws)), exact=exact)
-    survey.seeds = _seeds_left(ws)
+    append = yes or (person and _confirm_append(ws))
+    with progress("Reading imports"):
+        survey = _survey(ws, append=append, exact=exact)
+        survey.seeds = _seeds_left(ws)
     apply_plan(ws.root, ws.state, survey.plan)
     if survey.seeds and (yes or (person and _confirm_seeding(survey.seeds))):
         survey.seeded = _seed(ws)

@@ -245,24 +245,29 @@ def warn(text: str) -> None:
     click.echo(f"kl: {brief(_shown(text)).replace(chr(10), ' ')}", err=True)
 
 
+_steps: Final = list[str]()
+"""What `progress` shows beside its label: at most one text."""
+
+
 @contextmanager
 def progress(label: str) -> Iterator[None]:
-    """Show on a terminal that work is going on, once it has taken a second.
-
-    Nothing of it remains.
+    """Show on a terminal that work is going on, once it has taken a second, and what `show_step`
+    was given last. Nothing of it remains.
     """
     if not (sys.stderr is not None and sys.stderr.isatty()):
         yield
         return
     import threading
 
+    _steps.clear()
     done = threading.Event()
     started = time.monotonic()
 
     def show() -> None:
         wait = PROGRESS_DELAY
         while not done.wait(wait):
-            sys.stderr.write(f"\r{label} … {time.monotonic() - started:.0f} s")
+            steps = "".join(f", {step}" for step in _steps)
+            sys.stderr.write(f"\r{label}{steps} … {time.monotonic() - started:.0f} s\x1b[K")
             sys.stderr.flush()
             wait = 0.5
         if time.monotonic() - started > PROGRESS_DELAY:
@@ -275,6 +280,11 @@ def progress(label: str) -> Iterator[None]:
     finally:
         done.set()
         thread.join()  # `__main__` ends the process at once only where no other thread is alive
+
+
+def show_step(step: str) -> None:
+    """Name the part that the work within `progress` is at: `30 of 200 passages`."""
+    _steps[:] = [step]
 
 
 def confirm(question: str) -> None:

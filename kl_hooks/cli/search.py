@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kl_hooks.cli.output import counted, echo_lines, print_rows
+from kl_hooks.cli.output import counted, echo_lines, print_rows, show_step
 from kl_hooks.cli.request_options import operation_command
 from kl_hooks.model.text import (
     defuse,
@@ -62,11 +61,9 @@ def _round_line(part: Round) -> str:
 
 
 def _show_progress(done: int, total: int) -> None:
-    """On a terminal only, and where it takes longer than a moment."""
-    if total > _MANY and sys.stderr.isatty():
-        end = "\n" if done == total else ""
-        sys.stderr.write(f"\rembedding {done:,} of {total:,} passages{end}")
-        sys.stderr.flush()
+    """Name how many passages are embedded, where there are many."""
+    if total > _MANY:
+        show_step(f"{done:,} of {total:,} passages embedded")
 
 
 def _result_lines(number: int, result: Result, request: operations.SearchRequest) -> str:

@@ -275,5 +275,6 @@ CHECK: Final = Operation(
     _to_dict,
     "kl.arch.check/3",
     "kl arch check --staged",
+    progress="Reading imports",
 )
 OPERATIONS: Final = (CHECK,)

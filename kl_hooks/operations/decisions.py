@@ -221,6 +221,7 @@ DISCOVER: Final = Operation(
     "kl.decision.discover/1",
     "kl decision discover --write",
     is_tool=False,
+    progress="Reading code for decisions",
 )
 
 
@@ -433,6 +434,7 @@ IMPORT: Final = Operation(
     "kl.decision.import/1",
     "kl decision import docs/adr --dry-run",
     is_tool=False,
+    progress="Importing records",
 )
 
 

@@ -134,6 +134,7 @@ IMPORT: Final = Operation(
     "kl.finding.add/1",
     "kl finding import ~/.claude/projects/shop/3f9a1c2b.jsonl",
     is_tool=False,
+    progress="Importing findings",
 )
 
 OPERATIONS: Final = (ADD, IMPORT)

@@ -111,6 +111,7 @@ EXPORT: Final = Operation(
     "kl.knowledge.export/1",
     "kl knowledge export --kind objective --format yaml -o objectives.yaml",
     is_tool=False,
+    progress="Reading records and pages",
 )
 
 
@@ -186,6 +187,7 @@ IMPORT: Final = Operation(
     "kl.knowledge.import/1",
     "kl knowledge import --kind objective .fuseraft/knowledge/objectives/*.yaml",
     is_tool=False,
+    progress="Importing records",
 )
 
 PASSAGES: Final = "full-doc"
@@ -344,6 +346,7 @@ ADD: Final = Operation(
     "kl.seed/1",
     "kl knowledge add docs/features --type feature-spec",
     is_tool=False,
+    progress="Importing records",
 )
 
 OPERATIONS: Final = (EXPORT, IMPORT, ADD)

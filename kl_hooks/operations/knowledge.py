@@ -157,6 +157,7 @@ LIST: Final = Operation(
     "kl.knowledge.list/1",
     "kl knowledge list --about src/names.py",
     is_tool=False,
+    progress="Reading records and pages",
 )
 
 
@@ -286,6 +287,7 @@ SEARCH: Final = Operation(
     _matches_to_dict,
     "kl.knowledge.search/1",
     "kl knowledge search utf-8 names",
+    progress="Reading records and pages",
 )
 
 OPERATIONS: Final = (LIST, SEARCH)

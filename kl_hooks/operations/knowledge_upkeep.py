@@ -128,6 +128,7 @@ CHECK: Final = Operation(
     "kl.knowledge.check/1",
     "kl knowledge check --staged",
     is_tool=False,
+    progress="Reading records and pages",
 )
 
 
@@ -192,6 +193,7 @@ VERIFY: Final = Operation(
     "kl.knowledge.seals/1",
     "kl knowledge verify --seal ADR-0007",
     is_tool=False,
+    progress="Reading records and pages",
 )
 
 
@@ -384,6 +386,7 @@ HEALTH: Final = Operation(
     "kl.knowledge.health/2",
     "kl knowledge health --fail-under 90",
     is_tool=False,
+    progress="Reading records and pages",
 )
 
 
@@ -476,6 +479,7 @@ GC: Final = Operation(
     "kl.knowledge.gc/2",
     "kl knowledge gc --apply",
     is_tool=False,
+    progress="Reading records and pages",
 )
 
 
@@ -565,6 +569,7 @@ STATUS: Final = Operation(
     "kl.knowledge.status/1",
     "kl knowledge status --format json",
     is_tool=False,
+    progress="Reading records and pages",
 )
 
 _USES: Final = ("injected", "opened", "reinforced", "outcome")
@@ -661,6 +666,7 @@ STATS: Final = Operation(
     "kl.knowledge.stats/1",
     "kl knowledge stats --format json",
     is_tool=False,
+    progress="Reading records and pages",
 )
 
 OPERATIONS: Final = (CHECK, VERIFY, CLEAR, HEALTH, GC, PROPOSALS, STATUS, STATS)

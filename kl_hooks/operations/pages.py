@@ -102,6 +102,7 @@ LINKS: Final = Operation(
     "kl.knowledge.links/1",
     "kl knowledge links ADR-0007",
     is_tool=False,
+    progress="Reading records and pages",
 )
 
 
@@ -174,6 +175,7 @@ BACKLINKS: Final = Operation(
     _lines_to_dict("backlinks"),
     "kl.knowledge.backlinks/1",
     "kl knowledge backlinks docs/layers.md",
+    progress="Reading records and pages",
 )
 MENTIONS: Final = Operation(
     "knowledge mentions",
@@ -187,6 +189,7 @@ MENTIONS: Final = Operation(
     _lines_to_dict("mentions"),
     "kl.knowledge.mentions/1",
     "kl knowledge mentions ADR-0007",
+    progress="Reading records and pages",
 )
 RELATED: Final = Operation(
     "knowledge related",
@@ -200,6 +203,7 @@ RELATED: Final = Operation(
     _lines_to_dict("related"),
     "kl.knowledge.related/1",
     "kl knowledge related ADR-0007 --top 5",
+    progress="Reading records and pages",
 )
 
 OPERATIONS: Final = (LINKS, BACKLINKS, MENTIONS, RELATED)

@@ -446,6 +446,7 @@ WHY: Final = Operation(
     "kl.proof.why/3",
     "kl proof why test_basket.py::test_total",
     is_tool=False,
+    progress="Importing captured runs and commits",
 )
 
 
@@ -530,6 +531,7 @@ FLAKY: Final = Operation(
     "kl.proof.flaky/2",
     "kl proof flaky",
     is_tool=False,
+    progress="Importing captured runs and commits",
 )
 
 

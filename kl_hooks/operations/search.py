@@ -194,6 +194,7 @@ SEARCH: Final = Operation(
     "kl.search/2",
     'kl search "how are secrets removed" --top 5',
     tool="query_knowledge_base",
+    progress="Reading code, records and documents",
 )
 DOCUMENTS: Final = Operation(
     "search --kind document",
@@ -204,6 +205,7 @@ DOCUMENTS: Final = Operation(
     "kl.search/2",
     "kl search --kind document lag",
     tool="search_documents",
+    progress="Reading documents",
 )
 
 OPERATIONS: Final = (SEARCH, DOCUMENTS)

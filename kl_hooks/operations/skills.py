@@ -557,6 +557,7 @@ CHECK: Final = Operation(
     _check_to_dict,
     "kl.skill.check/2",
     "kl skill check --apply",
+    progress="Reading skills",
 )
 
 
@@ -610,6 +611,7 @@ HEALTH: Final = Operation(
     _health_to_dict,
     "kl.skill.health/2",
     "kl skill health",
+    progress="Reading skills",
 )
 
 
@@ -654,6 +656,7 @@ GAPS: Final = Operation(
     "kl.skill.gaps/1",
     "kl skill gaps",
     is_tool=False,
+    progress="Reading skills",
 )
 
 

@@ -288,6 +288,7 @@ MIGRATE: Final = Operation(
     "kl.store.migrate/1",
     "kl store migrate --to postgresql://db.example.org/team --create",
     is_tool=False,
+    progress="Copying the store",
 )
 
 
@@ -320,6 +321,7 @@ UPGRADE: Final = Operation(
     "kl.store.upgrade/1",
     "kl store upgrade",
     is_tool=False,
+    progress="Upgrading the store",
 )
 
 
