@@ -16,7 +16,7 @@ READY   := $(BIN)/.ready
 BENCH    := $(if $(COMPARE),bench.compare $(COMPARE),bench$(if $(filter yes,$(HISTORY)),.history))
 SELECTED := $(if $(filter no,$(SLOW))$(AGAIN),-m "not slow$(if $(AGAIN), and not once)" --hypothesis-profile=few)
 
-.PHONY: help demo test check lint docs bench soak measures mutants environment clean
+.PHONY: help demo test check lint docs bench soak measures mutants environment release clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -55,6 +55,10 @@ mutants: $(READY) ## change the code that decides, and see whether its tests not
 
 measures: $(READY) ## what a stranger has to learn: meaningless names, tokens, long sentences
 	$(BIN)/python tools/measures.py
+
+release: $(READY) ## build and check wheel and sdist, sign evidence of the tests (ARGS=--help: options)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
+	$(BIN)/python -m tools.release $(ARGS)
 
 environment: $(READY) ## the virtual environment alone
 

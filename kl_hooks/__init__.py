@@ -4,7 +4,7 @@ Its packages have one order of imports (`.kl/architecture.yaml`); `docs/architec
 each.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 """Read from here, also by the build: importlib.metadata takes longer to import than `kl --version`
 to run.
 """

@@ -92,6 +92,10 @@ def main() -> None:
     """Runs `kl`; the process ends with the exit codes of `errors`."""
     # by default 700 (Python 3.11, 3.12) or 2000 (3.13): hundreds of collections
     gc.set_threshold(_RARELY)
+    if sys.platform == "win32":
+        # locks, permissions and git hooks are those of POSIX; the first import would fail otherwise
+        sys.stderr.write("kl: Windows is not supported. Use WSL 2, or another POSIX system.\n")
+        sys.exit(3)
     try:
         _occupy_standard_streams()
         _forget_the_checkout()

@@ -299,7 +299,7 @@ def test_the_action_fails_loosened_rules_and_failing_tests(
 ) -> None:
     steps = yaml.load(WORKFLOW, yaml.BaseLoader)["jobs"]["kl"]["steps"][:2]
     own = {
-        "uses": f"{ACTION}@v0.1.0",
+        "uses": f"{ACTION}@v0.2.0",
         "id": "kl",
         "with": {"command": "pytest --kl-strict -q -p no:cacheprovider"},
     }

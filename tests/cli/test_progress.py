@@ -7,7 +7,7 @@ import pty
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -29,10 +29,11 @@ class PseudoTerminal:
         """Everything that was written so far."""
         self.file.flush()
         os.set_blocking(self._main, False)
-        try:
-            return os.read(self._main, 65_536).decode()
-        except BlockingIOError:
-            return ""
+        parts = list[bytes]()
+        with suppress(BlockingIOError):
+            while True:  # a terminal gives a part at a time
+                parts.append(os.read(self._main, 65_536))
+        return b"".join(parts).decode()
 
     def close(self) -> None:
         self.file.close()
