@@ -217,7 +217,7 @@ def build(built: operations.Built, request: operations.BuildRequest) -> None:
             "  records "
             f" {', '.join(counted(number, kind) for kind, number in counts.knowledge.items())}"
         )
-    # with nothing unread, "0 files" is said too
+    # with nothing unread, "0 files" is reported too
     if scan.problems or not built.unread:
         echo(f"  {counted(len(scan.problems), 'file')} not assessed")
     if built.unread:

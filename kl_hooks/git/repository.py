@@ -313,7 +313,7 @@ def tracked_among(
     """Return those of these paths from the top that the index has: a file, or a folder with
     something in it. One git process.
 
-    `only_skipped`: only those that a sparse checkout leaves out.
+    `only_skipped`: only those that a sparse checkout omits.
     """
     wanted = sorted(paths)
     if not wanted:

@@ -230,7 +230,7 @@ class SqliteDatabase:
     def _query(self, sql: str, params: Sequence[Any]) -> sqlite3.Cursor:
         """Execute a query.
 
-        A read-only connection may take the journal of a writer for one that a killed writer left:
+        A read-only connection may mistake the journal of a writer for one that a killed writer left:
         it looks at the journal and at the locks one after the other (SQLite, pager.c,
         hasHotJournal). So it tries again after each pause. A journal that really was left is still
         there then.

@@ -142,6 +142,6 @@ def test_what_a_docstring_names_is_there(top: str) -> None:
         ("os.path", True),
     ],
 )
-def test_a_name_that_is_gone_is_found(reference: str, expected: bool) -> None:
+def test_a_name_that_was_removed_is_found(reference: str, expected: bool) -> None:
     package = "kl_hooks.context" if reference.startswith("build") else "kl_hooks.code"
     assert is_there(reference, package) is expected
