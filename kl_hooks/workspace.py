@@ -263,6 +263,11 @@ def open_workspace(
     )
 
 
+def opener(ws: Workspace) -> Callable[[], Workspace]:
+    """Return what opens a workspace anew: what stays for hours asks it for each question."""
+    return partial(open_workspace, ws.root, failing_sources=ws.failing_sources)
+
+
 def _team_address(state: State, asked: GitSettings | None) -> Address | None:
     """The team's database that `kl store use` has written into git's configuration; None: there is
     none.

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 
@@ -118,6 +118,22 @@ def command_access() -> Access:
             root.call_on_close(lambda: shared["access"].audit(context.command_path))
     access: Access = shared["access"]
     return access
+
+
+@contextmanager
+def answer_access(ws: Workspace, purpose: str) -> Iterator[Access]:
+    """Yield what `command_access` returns, for one answer of a command that stays for hours.
+
+    `purpose`: what the audit has of it. The policy is that of the moment.
+    """
+    from kl_hooks.context.access import access
+    from kl_hooks.model.actors import agent
+
+    if agent(ws.environ) is None:
+        yield cast("Access", _AccessOfPerson(ws))
+        return
+    with access(ws, purpose) as granted:
+        yield granted
 
 
 def allowed(result: T) -> T:

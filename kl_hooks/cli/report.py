@@ -1,18 +1,31 @@
-"""`kl report`: the page of what is proven here, as one file, or its data as JSON."""
+"""`kl report`: the page of what is proven here, as one file or from a server, or its data as JSON."""
 
 from __future__ import annotations
 
 import json
+import secrets
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from kl_hooks.cli.output import command_access, echo, progress, warn, workspace, write, write_file
+from kl_hooks.cli.output import (
+    answer_access,
+    command_access,
+    echo,
+    progress,
+    warn,
+    workspace,
+    write,
+    write_file,
+)
 from kl_hooks.cli.request_options import request_options
 from kl_hooks.operations.operation import perform
 from kl_hooks.operations.report import REPORT, ReportRequest
+from kl_hooks.workspace import opener, require_setup
 
 _STDOUT: Final = "-"
 _PAGE: Final = "report.html"
@@ -37,10 +50,30 @@ file of its content.
     show_default=True,
     help="Output format.",
 )
+@click.option(
+    "--serve",
+    "is_served",
+    is_flag=True,
+    help=(
+        "Serve the page on 127.0.0.1 until it is interrupted: an open page loads itself again after"
+        " a run or a commit. The address has a token, new at each start."
+    ),
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=0,
+    help="The port of --serve; 0, the default: one that is free.",
+)
 @request_options(ReportRequest)
-def report(output: str | None, shape: str, **fields: Any) -> None:
-    """Write the page."""
+def report(output: str | None, shape: str, is_served: bool, port: int, **fields: Any) -> None:
+    """Write the page, or serve it."""
     request = ReportRequest(**{name: value for name, value in fields.items() if value})
+    if is_served:
+        if output or shape != "html":
+            raise click.UsageError("--serve serves the page: leave out --output and --format.")
+        _serve(request, port)
+        return
     with progress(REPORT.progress):
         result = perform(workspace(), REPORT, request, command_access())
     for note in result.notes:
@@ -54,6 +87,34 @@ def report(output: str | None, shape: str, **fields: Any) -> None:
     _write(render(REPORT.plain(result)), place)
     if place != _STDOUT:
         echo(f"written to {place}")
+
+
+def _serve(request: ReportRequest, port: int) -> None:
+    from kl_hooks.operations.report_version import report_version
+    from kl_hooks.report.page import render, require_templates
+    from kl_hooks.tools.local_server import cache_closed
+    from kl_hooks.tools.report_server import ReportServer
+
+    require_setup(workspace())
+    require_templates()
+    open_again = opener(workspace())
+
+    def page(version: str) -> str:
+        with cache_closed(open_again()) as ws, answer_access(ws, "kl report --serve") as access:
+            result = perform(ws, REPORT, request, access)
+            return str(access.plain(render(REPORT.plain(result), live=version)))
+
+    def version() -> str:
+        with cache_closed(open_again()) as ws:
+            return report_version(ws)
+
+    token = secrets.token_urlsafe(32)
+    with ReportServer(page, version, token, port=port) as server:
+        echo(server.address)
+        echo("reads only, for whoever has this address; Ctrl-C ends it")
+        sys.stdout.flush()
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
 
 
 def _json(data: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ import click
 
 from kl_hooks.cli.output import echo, echo_json, workspace
 from kl_hooks.errors import CLEAN, EnvironmentProblem, KlError
-from kl_hooks.workspace import Workspace, open_workspace, require_setup
+from kl_hooks.workspace import opener, require_setup
 
 
 @click.command(epilog="""Example: kl tool decision_search '{"query": "store"}'""")
@@ -97,11 +97,7 @@ def mcp(wanted: tuple[str, ...], allow_write: bool) -> None:
 
     opened = workspace()
     names = [name for one in wanted for name in one.replace(",", " ").split()]
-    serve(
-        lambda: open_workspace(opened.root, failing_sources=opened.failing_sources),
-        names,
-        allow_write=allow_write,
-    )
+    serve(opener(opened), names, allow_write=allow_write)
 
 
 @click.command(epilog="Example: kl serve --port 8750")
@@ -126,10 +122,7 @@ def serve(port: int, allow_write: bool) -> None:
     require_setup(opened)
     token = secrets.token_urlsafe(32)
 
-    def open_again() -> Workspace:
-        return open_workspace(opened.root, failing_sources=opened.failing_sources)
-
-    with KnowledgeServer(open_again, token, port=port, allow_write=allow_write) as server:
+    with KnowledgeServer(opener(opened), token, port=port, allow_write=allow_write) as server:
         echo(
             f"http://127.0.0.1:{server.server_port} "
             f" {'reads and writes' if allow_write else 'reads only'}"

@@ -82,6 +82,11 @@ def render(report: dict[str, Any], *, live: str = "") -> str:
     return str(page)
 
 
+def require_templates() -> None:
+    """EnvironmentProblem where Jinja2 is not installed, before anything takes long."""
+    _environment()
+
+
 def script_data(report: dict[str, Any]) -> str:
     """Return the report as JSON for a script element: no `<` in it can end or open an element."""
     text = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
