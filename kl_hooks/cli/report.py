@@ -51,6 +51,11 @@ file of its content.
     help="Output format.",
 )
 @click.option(
+    "--picture",
+    metavar="FILE",
+    help="Write its first picture to FILE too, as Mermaid: for the summary of a CI job.",
+)
+@click.option(
     "--serve",
     "is_served",
     is_flag=True,
@@ -66,25 +71,34 @@ file of its content.
     help="The port of --serve; 0, the default: one that is free.",
 )
 @request_options(ReportRequest)
-def report(output: str | None, shape: str, is_served: bool, port: int, **fields: Any) -> None:
+def report(
+    output: str | None, shape: str, picture: str | None, is_served: bool, port: int, **fields: Any
+) -> None:
     """Write the page, or serve it."""
     request = ReportRequest(**{name: value for name, value in fields.items() if value})
     if is_served:
-        if output or shape != "html":
-            raise click.UsageError("--serve serves the page: leave out --output and --format.")
+        if output or picture or shape != "html":
+            raise click.UsageError(
+                "--serve writes no file: it takes no --output, --picture or --format."
+            )
         _serve(request, port)
         return
     with progress(REPORT.progress):
         result = perform(workspace(), REPORT, request, command_access())
     for note in result.notes:
         warn(note)
+    data = REPORT.plain(result)
+    if picture:
+        from kl_hooks.report import mermaid
+
+        _write(mermaid.picture(data), picture)
     if shape == "json":
-        _write(_json(REPORT.plain(result)), output or _STDOUT)
+        _write(_json(data), output or _STDOUT)
         return
     from kl_hooks.report.page import render
 
     place = output or str(workspace().state.directory / _PAGE)
-    _write(render(REPORT.plain(result)), place)
+    _write(render(data), place)
     if place != _STDOUT:
         echo(f"written to {place}")
 

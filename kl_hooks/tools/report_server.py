@@ -1,9 +1,9 @@
 """The report page from a server on this machine: it only reads, and makes the page anew for each
 request.
 
-The token is a part of the address, since a browser can't be told to send a header. A cookie would
-be sent to every other server of this machine. The page asks for the version of its data, and loads
-itself again when a run or a commit has changed it.
+The token is a part of the address, since a browser sends no header of ours. A cookie would be sent
+to every other server of this machine. The page asks for the version of its data, and loads itself
+again when a run or a commit has changed it.
 """
 
 from __future__ import annotations

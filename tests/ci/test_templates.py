@@ -128,7 +128,7 @@ def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(
     assert (clean["kl"].result, clean["code-scanning"].result) == ("success", "success"), clean[
         "kl"
     ].log
-    assert runner.shell.installed == ["--editable . pytest kl-hooks"]
+    assert runner.shell.installed == ["--editable . pytest kl-hooks[report]"]
     assert runner.restored == []
     assert list(runner.caches) == ["kl-Linux-3.13-1-1"]
     assert "proven (inferred)" in clean["kl"].summary
@@ -139,8 +139,15 @@ def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(
         "junit.xml",
         "kl.sarif",
         "receipts.jsonl",
+        "report.html",
         "summary.md",
+        "tests.mmd",
     }
+    assert "```mermaid\n%%{init" in clean["kl"].summary
+    assert '"passed on this content" : 1\n```' in clean["kl"].summary
+    page = (reports / "report.html").read_text("utf-8")
+    assert '"viewer":"anonymous"' in page and '"change":null' in page
+    assert str(tmp_path) not in page
     assert runs_in(reports / "receipts.jsonl") == 1
 
     # a title is text, whatever is in it
@@ -163,6 +170,8 @@ def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(
     assert "title=kl verify" not in job.log, "a test executed each changed symbol, and passed"
     (found,) = json.loads((reports / "kl.sarif").read_text("utf-8"))["runs"][0]["results"]
     assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == ORDER
+    page = (reports / "report.html").read_text("utf-8")
+    assert '"change":{"base":' in page and ORDER in page and str(tmp_path) not in page
     context = (reports / "context.md").read_text("utf-8")
     assert context in job.summary
     assert "src/shop/web/page.py" in context, "of the title"
@@ -312,7 +321,7 @@ def test_the_action_fails_loosened_rules_and_failing_tests(
     # of a stranger: nothing of the job needs more than to read
     run = runner.start(workflow, pull_request(origin, 2, "Count loose orders", fork=True))["kl"]
     assert run.result == "failure"
-    assert runner.shell.installed == [str(HERE)], "the version of kl is the action's"
+    assert runner.shell.installed == [f"{HERE}[report]"], "the version of kl is the action's"
     gates = [
         "Test, and record the run",
         "Check the layers",
@@ -323,6 +332,9 @@ def test_the_action_fails_loosened_rules_and_failing_tests(
     assert "core may now import web" in run.log
     assert FAILED_TEST in run.log
     reports = runner.artifacts["kl-reports"]
+    page = (reports / "report.html").read_text("utf-8")
+    assert '"viewer":"anonymous"' in page and '"change":{"base":' in page
+    assert '"failing" : 1\n```' in run.summary
     context = (reports / "context.md").read_text("utf-8")
     assert context.index("test_total") < context.index("## code"), "what fails is first"
     assert run.outputs == {
@@ -402,6 +414,9 @@ def test_a_gitlab_job_passes_clean_content_and_fails_an_import_across_layers(
     stored = branch.artifacts / ".kl-ci/reports"
     assert runs_in(stored / "receipts-3.13.jsonl") == 2, "the run of main came with the cache"
     assert "## violation" in (stored / "context.md").read_text("utf-8")
+    page = (stored / "report.html").read_text("utf-8")
+    assert '"viewer":"anonymous"' in page and '"change":{"base":' in page
+    assert str(tmp_path) not in page
     # the run of the merge request is not in the cache: main's next job has its own run of before,
     # and its new one
     again = runner.start(job, main, pushed)

@@ -12,6 +12,7 @@ import pytest
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.report import page
+from kl_hooks.report.mermaid import picture
 from kl_hooks.report.page import library_records, render, script_data, visible
 from tests.report.sample import HOSTILE, empty, hostile, small
 
@@ -90,3 +91,16 @@ def test_without_jinja_the_problem_names_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(EnvironmentProblem, match=r'pip install "kl-hooks\[report\]"'):
         render(small())
+
+
+def test_the_first_picture_as_mermaid_has_the_largest_part_first() -> None:
+    report = small()
+    report["now"]["tests"] |= {"here": 2, "transferred": 0, "stale": 7, "failing": 1, "missing": 0}
+    assert picture(report) == (
+        '%%{init: {"theme": "base", "themeVariables": {"pie1": "#eeb04e", "pie2": "#3b75b3",'
+        ' "pie3": "#b3281e", "pieOpacity": "1"}}}%%\n'
+        "pie showData title Tests\n"
+        '    "must run again" : 7\n    "passed on this content" : 2\n    "failing" : 1\n'
+    )
+    assert "no test was recorded" in picture(empty())
+    assert len(picture(hostile())) < 600

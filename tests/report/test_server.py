@@ -163,5 +163,5 @@ def test_the_command_serves_a_page_that_shows_runs_and_commits(
 
 def test_a_served_page_has_no_file(repo: Checkout) -> None:
     done = repo.kl("report", "--serve", "-o", "page.html")
-    assert done.returncode == 2 and "leave out --output" in done.stderr
+    assert done.returncode == 2 and "takes no --output" in done.stderr
     assert not (repo.root / "page.html").exists()
