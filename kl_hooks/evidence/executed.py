@@ -223,8 +223,9 @@ class StoredValues:
         cycle_of, masks = self._cycles
         mask = 0
         # thousands of readers lead to each other: the cycles that they are in are few
-        for cycle in {cycle_of[index] for index in executed if index in cycle_of}:
-            mask |= masks[cycle]
+        for cycle in {*map(cycle_of.get, executed)}:
+            if cycle is not None:
+                mask |= masks[cycle]
         if mask not in self._behind:
             symbols = frozenset(bits(mask))
             files = frozenset(self._paths[index] for index in symbols)
@@ -320,8 +321,8 @@ class Executed:
         """The same as a bit mask over `symbols`."""
         own = self.tests.indexes(nodeid)
         behind = self.behind(own)
-        mask = behind.mask | mask_of(own)
-        for path in behind.files.union(self._path_of[index] for index in own):
+        mask = behind.mask | mask_of(own) | self._files_mask(behind.files)
+        for path in {*map(self._path_of.__getitem__, own)}.difference(behind.files):
             mask |= self._import_mask(path)
         return mask | self._start_mask(test_path(nodeid))
 
@@ -349,7 +350,7 @@ class Executed:
         return tuple(self.places.get(one.symbol, "") for one in self.symbols)
 
     @cached_property
-    def _cache(self) -> dict[tuple[str, str], Any]:
+    def _cache(self) -> dict[tuple[str, str | frozenset[str]], Any]:
         return {}
 
     def _starts(self, path: str) -> set[str]:
@@ -373,14 +374,26 @@ class Executed:
             self._cache["start", path] = mask
         return int(self._cache["start", path])
 
+    def _files_mask(self, paths: frozenset[str]) -> int:
+        """What is executed when these files are imported. Thousands of tests ask for the same."""
+        if ("masks", paths) not in self._cache:
+            mask = 0
+            for path in paths:
+                mask |= self._import_mask(path)
+            self._cache["masks", paths] = mask
+        return int(self._cache["masks", paths])
+
     def _import_mask(self, path: str) -> int:
         if ("mask", path) not in self._cache:
-            self._cache["mask", path] = mask_of(
-                index
-                for reached in self._reachable(path)
-                for index in self.modules.get(reached, ())
-            )
+            mask = 0
+            for reached in self._reachable(path):
+                mask |= self._module_masks.get(reached, 0)
+            self._cache["mask", path] = mask
         return int(self._cache["mask", path])
+
+    @cached_property
+    def _module_masks(self) -> dict[str, int]:
+        return {path: mask_of(indexes) for path, indexes in self.modules.items()}
 
     def _reachable(self, path: str) -> frozenset[str]:
         if ("files", path) not in self._cache:
@@ -406,10 +419,14 @@ def test_path(nodeid: str) -> str:
 
 def mask_of(places: Iterable[int]) -> int:
     """The number in which the bits at these places are set."""
-    mask = 0
-    for place in places:
-        mask |= 1 << place
-    return mask
+    chosen = list(places)
+    if not chosen:
+        return 0
+    # not by shifts: each would copy a number of thousands of bits
+    digits = bytearray(max(chosen) // 8 + 1)
+    for place in chosen:
+        digits[place >> 3] |= 1 << (place & 7)
+    return int.from_bytes(digits, "little")
 
 
 def bits(mask: int) -> Iterator[int]:

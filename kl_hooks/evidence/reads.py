@@ -143,7 +143,12 @@ def _sets(path: str, plain_keys: Any, masks: Any) -> Iterator[tuple[str, frozens
 
 
 def _read_sets(plain: Any) -> dict[str, frozenset[Read]]:
-    return {name: frozenset(_keys(keys)) for name, keys in plain.items()}
+    # many sets have the same reads: each is kept once
+    kept: dict[Read, Read] = {}
+    return {
+        name: frozenset(kept.setdefault(key, key) for key in _keys(keys))
+        for name, keys in plain.items()
+    }
 
 
 def _keys(plain: Any) -> list[Read]:

@@ -26,6 +26,7 @@ from kl_hooks.evidence.ledger import Entry, parents_of, selection_limits
 from kl_hooks.evidence.shared_names import without_partial_passes
 from kl_hooks.evidence.spool_places import SpoolPlace, spool_places
 from kl_hooks.evidence.trust import ATTESTED, NOTES, ran_no_test
+from kl_hooks.git.run import once
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace, require_setup
@@ -72,10 +73,19 @@ class Snapshot(NamedTuple):
                 return None
             return self.ask_others().executed(entry.receipt)
         if self.db:
-            stored = executed_of_run(self.db, entry.receipt.run)
+            stored = self._stored_executed(entry.receipt.run)
         else:
             stored = None
         return stored or read_pending(self.places, entry.receipt.run, entry.receipt.environment)
+
+    def _stored_executed(self, run: str) -> Executed | None:
+        """What is stored of a run, which never changes: within a moment it is read once."""
+        assert self.db is not None
+        read: dict[str, Executed] = once("what runs executed", dict)
+        executed = read.get(run) or executed_of_run(self.db, run)
+        if executed is not None:
+            read[run] = executed
+        return executed
 
     @property
     def lost_until(self) -> int:

@@ -603,7 +603,7 @@ class Comparison:
             behind = self.executed.behind(own)
         else:
             behind = NOTHING_BEHIND
-        starts = {self.symbols.paths[index] for index in own} | {path, *conftests_above(path)}
+        starts = {*map(self.symbols.paths.__getitem__, own), path, *conftests_above(path)}
         all_reads = self.executed.reads
         if all_reads:
             reads = all_reads.tests.get(nodeid, frozenset())

@@ -97,16 +97,25 @@ class SymbolStates:
 
         `name_now`: what a test of a run is called now; empty for one that is not wanted.
         """
-        counts = Counter[Place]()
-        names = dict[Place, list[str]]()
+        # millions of pairs of a test and a symbol: by numbers, which are faster to look up
+        number_of: dict[Place, int] = {}
+        for run in self._runs:
+            run.number_places(number_of)
+        counts = [0] * len(number_of)
+        names: list[list[str]] = [[] for _ in number_of]
         for run, group, tests in sorted(
             self._newest_groups(name_now), key=lambda row: (row[1].executed.bit_count(), row[2])
         ):
-            for place in run.places(group):
-                counts[place] += len(tests)
-                shown = names.setdefault(place, [])
-                shown.extend(tests[: _MOST_TESTS - len(shown)])
-        return {place: ExecutingTests(counts[place], names[place]) for place in counts}
+            for number in run.numbers(group):
+                counts[number] += len(tests)
+                shown = names[number]
+                if len(shown) < _MOST_TESTS:
+                    shown += tests[: _MOST_TESTS - len(shown)]
+        return {
+            place: ExecutingTests(counts[number], names[number])
+            for place, number in number_of.items()
+            if counts[number]
+        }
 
     def _newest_groups(
         self, name_now: Callable[[OtherRun, str], str]
@@ -140,12 +149,16 @@ class _RunStates:
         self._index: dict[Place, int] = {}
         for index, path in enumerate(part.symbols.paths):
             self._index.setdefault(Place(path, part.symbols.local(index)), index)
-        self._place = {index: place for place, index in self._index.items()}
-        self._proven, self._used = 0, 0
+        self._number: list[int | None] = [None] * len(part.symbols.paths)
+        self._proven, used = 0, 0
+        self._first_test: dict[int, str] = {}
+        """Index of a symbol → the first test that rests on it, by name."""
         self._by_chance: list[tuple[str, str, int]] = []
         """Flaky test that passed, why it is one, what it rests on; by name."""
         for group in self.groups:
-            self._used |= group.rests_on
+            for index in bits(group.rests_on & ~used):
+                self._first_test[index] = group.tests[0]
+            used |= group.rests_on
             passed = [test for test in group.tests if self._is_valid_pass(test)]
             flaky_tests = {test: why for test in passed if (why := flaky.why(test, receipt))}
             self._by_chance += [(test, why, group.rests_on) for test, why in flaky_tests.items()]
@@ -161,7 +174,7 @@ class _RunStates:
     def proof_of(self, place: Place, content_hash: str) -> SymbolProof | None:
         """What this run proves of a symbol; None where no test of it rests on that."""
         index = self._index.get(place)
-        if index is None or not self._used >> index & 1:
+        if index is None or index not in self._first_test:
             return None
         is_same = self._executed.symbols[index].content_hash == content_hash
         if is_same and self._proven >> index & 1:
@@ -173,18 +186,23 @@ class _RunStates:
             for test, why, rests_on in self._by_chance:
                 if rests_on >> index & 1:
                     return f"only a flaky test passed: {test} {why.removeprefix('flaky: ')}"
-        test = next(group.tests[0] for group in self.groups if group.rests_on >> index & 1)
+        test = self._first_test[index]
         verdict = self.part.verdicts.get(test)
         if verdict is not None and verdict.reason:
             return verdict.reason
         return f"{test} {self._outcomes.get(test)} in run {self.part.original.receipt.run[:8]}"
 
-    def places(self, group: _Group) -> Iterator[Place]:
-        """The symbols that the tests of a group executed."""
+    def number_places(self, number_of: dict[Place, int]) -> None:
+        """Give each symbol of the run its number in `number_of`, a new one where it has none."""
+        for place, index in self._index.items():
+            self._number[index] = number_of.setdefault(place, len(number_of))
+
+    def numbers(self, group: _Group) -> Iterator[int]:
+        """The numbers of the symbols that the tests of a group executed."""
         for bit in bits(group.executed):
-            place = self._place.get(group.symbols[bit])
-            if place is not None:
-                yield place
+            number = self._number[group.symbols[bit]]
+            if number is not None:
+                yield number
 
 
 def _groups(executed: Executed) -> Iterator[_Group]:
