@@ -143,10 +143,10 @@ def _sets(path: str, plain_keys: Any, masks: Any) -> Iterator[tuple[str, frozens
 
 
 def _read_sets(plain: Any) -> dict[str, frozenset[Read]]:
-    # many sets have the same reads: each is kept once
-    kept: dict[Read, Read] = {}
+    # many sets have the same reads: each is one object
+    read_of: dict[Read, Read] = {}
     return {
-        name: frozenset(kept.setdefault(key, key) for key in _keys(keys))
+        name: frozenset(read_of.setdefault(key, key) for key in _keys(keys))
         for name, keys in plain.items()
     }
 

@@ -150,7 +150,8 @@ class _RunStates:
         for index, path in enumerate(part.symbols.paths):
             self._index.setdefault(Place(path, part.symbols.local(index)), index)
         self._number: list[int | None] = [None] * len(part.symbols.paths)
-        self._proven, used = 0, 0
+        self._proven = 0
+        used = 0
         self._first_test: dict[int, str] = {}
         """Index of a symbol → the first test that rests on it, by name."""
         self._by_chance: list[tuple[str, str, int]] = []

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kl_hooks.report.counts import counts_of
+
 _PARTS: Final = (
+    ("failing", "failing", "#b3281e"),
     ("here", "passed on this content", "#3b75b3"),
     ("transferred", "passed on another content and still valid here", "#a9cdf0"),
     ("stale", "must run again", "#eeb04e"),
-    ("failing", "failing", "#b3281e"),
-    ("missing", "never recorded", "#c3c8ce"),
+    ("unexecuted", "never recorded", "#c3c8ce"),
 )
-"""Name in `now.tests`, words, and the color of the page."""
+"""Name in `StateCounts`, words, and the color of the page."""
 
 
 def picture(report: Mapping[str, Any]) -> str:
@@ -20,7 +22,7 @@ def picture(report: Mapping[str, Any]) -> str:
 
     `report`: `kl.report/1`.
     """
-    numbers: Mapping[str, int] = report["now"]["tests"]
+    numbers = counts_of(report)._asdict()
     parts = [(numbers[name], words, color) for name, words, color in _PARTS if numbers[name]]
     if not parts:
         return 'flowchart TD\n    none["no test was recorded"]\n'

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.report.counts import counts_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -132,6 +133,7 @@ def _environment() -> Environment:
         "address": _address,
         "name_of": _name,
         "failing_tests": _failing_tests,
+        "counts_of": counts_of,
         "forbidden_imports": _forbidden_imports,
     }
     return environment

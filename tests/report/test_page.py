@@ -12,6 +12,7 @@ import pytest
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.report import page
+from kl_hooks.report.counts import counts_of
 from kl_hooks.report.mermaid import picture
 from kl_hooks.report.page import library_records, render, script_data, visible
 from tests.report.sample import HOSTILE, empty, hostile, small
@@ -95,6 +96,7 @@ def test_without_jinja_the_problem_names_what_to_install(monkeypatch: pytest.Mon
 
 def test_the_first_picture_as_mermaid_has_the_largest_part_first() -> None:
     report = small()
+    report["tests"] |= {"outcome": ["p", "p"], "state": [0, 2]}
     report["now"]["tests"] |= {"here": 2, "transferred": 0, "stale": 7, "failing": 1, "missing": 0}
     assert picture(report) == (
         '%%{init: {"theme": "base", "themeVariables": {"pie1": "#eeb04e", "pie2": "#3b75b3",'
@@ -104,3 +106,11 @@ def test_the_first_picture_as_mermaid_has_the_largest_part_first() -> None:
     )
     assert "no test was recorded" in picture(empty())
     assert len(picture(hostile())) < 600
+
+
+def test_a_test_that_failed_last_is_failing_whatever_changed_since() -> None:
+    report = small()
+    report["tests"] |= {"outcome": ["f", "e", "f", "p", "p"], "state": [0, 2, 2, 2, 1]}
+    report["now"]["tests"] |= {"here": 0, "transferred": 1, "stale": 3, "failing": 1, "missing": 0}
+    assert counts_of(report) == (3, 0, 1, 1, 0, 2)
+    assert "2 of the failing tests ran on another content" in render(report)

@@ -94,9 +94,16 @@ function mapPicture(width, chosen) {
     if (box.number === chosen.layer) picture.append(...openBox(box, chosen, cells));
     else picture.append(closedBox(box));
   }
-  picture.append(...arrows(boxes, cells, chosen));
+  picture.append(...arrows(boxes, cells, chosen), ...namesOnTop(boxes, chosen));
   arrowKeys(picture);
   return picture;
+}
+
+/** The names of closed layers once more, above the arrows that cross them. */
+function namesOnTop(boxes, chosen) {
+  return boxes
+    .filter((box) => box.number !== chosen.layer)
+    .map(({ part, x, y, width }) => svg("text", { class: "folder-name on-top", x: x + 7, y: y + 15, "aria-hidden": "true" }, shortened(part.name, width)));
 }
 
 function boxLabel(part, number) {

@@ -100,7 +100,7 @@ function testColumns() {
   const name = (index) => tests.name[index];
   const width = `${Math.min(30, Math.max(10, report.runs.length)) * BAR + 20}px`;
   return [
-    { title: "Test", cell: (index) => el("a", { href: testAddress(index), title: name(index) }, testName(name(index))), order: name },
+    { title: "Test", cell: (index) => el("a", { class: "test-name", href: testAddress(index), title: name(index) }, testName(name(index))), order: name },
     { title: "Last", cell: outcomeCell, order: (index) => "fekuxsp.".indexOf(String(tests.outcome[index]).toLowerCase()), width: "8.5rem", minor: true },
     { title: "Runs", cell: (index) => stripPicture(tests.strip[index]), width },
     { title: "Flips", cell: (index) => count(flips(tests.strip[index])), order: (index) => flips(tests.strip[index]), number: true, width: "4.5rem", minor: true },
