@@ -221,7 +221,7 @@ def test_tests_are_filtered_and_the_filter_is_an_address(visit: Visit) -> None:
 
 def test_what_fails_comes_first_and_a_test_shows_its_runs(visit: Visit) -> None:
     page = visit.open("small", "tests")
-    assert page.locator(".table tr[aria-rowindex='2']").inner_text().split()[1] == "failed"
+    assert page.locator(".table tr[aria-rowindex='2'] td").nth(1).inner_text().strip() == "failed"
     visit.click(".table tr[aria-rowindex='2'] a")
     assert "src/shop/core/price.py: total, rounded changed" in visit.text(".panel dl")
     assert page.locator("[aria-label='Runs of this test'] tr[aria-rowindex]").count() > 10
