@@ -110,11 +110,20 @@ def _texts(mark: ast.expr, place: str) -> tuple[str, str, str] | None:
 
 
 def figures() -> dict[str, Any]:
-    """What the soak reached: date, seed, and for each subject the units asked and done."""
+    """What the soak reached: subjects with the units asked, and for each seed the units done."""
     if not FIGURES.exists():
         return {}
     content: dict[str, Any] = json.loads(FIGURES.read_text(encoding="utf-8"))
     return content
+
+
+def total(reached: dict[str, Any], subject: str, figure: str) -> int:
+    """A figure of a subject, of all seeds together."""
+    return sum(
+        seed["reached"][subject][figure]
+        for seed in reached["seeds"].values()
+        if subject in seed["reached"]
+    )
 
 
 def text() -> str:
@@ -130,24 +139,27 @@ def text() -> str:
 def _figures(reached: dict[str, Any]) -> Iterator[str]:
     if not reached:
         return
-    yield (
-        f"Reached on {reached['date']} with seed {reached['seed']}, Python {reached['python']},"
-        f" SQLite {reached['sqlite']}:\n"
+    seeds = ", ".join(
+        f"{number} (on {seed['date']}, Python {seed['python']}, SQLite {seed['sqlite']})"
+        for number, seed in reached["seeds"].items()
     )
-    yield "| soak | injects | asked | reached | problems open |"
+    yield f"Reached, with seed {seeds}:\n"
+    yield "| soak | injects | asked | reached | problems |"
     yield "|---|---|---|---|---|"
     for name, subject in reached["subjects"].items():
+        done, problems = (total(reached, name, figure) for figure in ("done", "problems"))
         yield (
-            f"| {name} | {subject['injected']} | {subject['asked']:,} | {subject['done']:,}"
-            f" {subject['unit']} | {subject['problems']} |"
+            f"| {name} | {subject['injected']} | {subject['asked']:,} | {done:,} {subject['unit']}"
+            f" | {problems} |"
         )
     yield ""
 
 
 def _soaked(fault: str, reached: dict[str, Any]) -> Iterator[str]:
-    subject = reached.get("subjects", {}).get(SUBJECTS.get(fault, ""))
-    if subject:
-        yield f"Soak `{SUBJECTS[fault]}`: {subject['done']:,} {subject['unit']}.\n"
+    name = SUBJECTS.get(fault, "")
+    if reached and name in reached["subjects"]:
+        done, unit = total(reached, name, "done"), reached["subjects"][name]["unit"]
+        yield f"Soak `{name}`: {done:,} {unit}.\n"
 
 
 def _table(rows: list[MarkedFault]) -> Iterator[str]:

@@ -166,23 +166,24 @@ def table(subjects: Sequence[Any], state: State) -> list[str]:
 
 
 def write_figures(subjects: Sequence[Any], state: State) -> None:
-    """Write what was reached for docs/faults.md."""
-    rows = {
+    """Write what was reached under this seed for docs/faults.md, beside what was under others."""
+    content = json.loads(FIGURES.read_text("utf-8")) if FIGURES.exists() else {"seeds": {}}
+    content["subjects"] = {
         subject.name: {
             "injected": subject.injected,
             "unit": subject.unit,
             "asked": subject.asked,
-            "done": state.of(subject.name)["done"],
-            "problems": len(state.of(subject.name)["problems"]),
         }
         for subject in subjects
     }
-    content = {
+    content["seeds"][str(state.seed)] = {
         "date": time.strftime("%Y-%m-%d"),
-        "seed": state.seed,
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
-        "subjects": rows,
+        "reached": {
+            name: {"done": figures["done"], "problems": len(figures["problems"])}
+            for name, figures in state.subjects.items()
+        },
     }
     FIGURES.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 

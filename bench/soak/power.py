@@ -269,7 +269,7 @@ def lay_out(
 
 SUBJECT: Final = Subject(
     "power",
-    "power loss at a random call: unsynced writes and names are dropped, kept or torn",
+    "power loss at a random call: unsynced writes and names are dropped, torn or stored",
     "states",
     5_000,
     play,
