@@ -10,6 +10,8 @@ import logging
 import os
 import random
 import sys
+from _thread import LockType
+from array import array
 from collections import deque
 from collections.abc import (
     Callable,
@@ -21,10 +23,12 @@ from collections.abc import (
     MutableSet,
 )
 from contextlib import suppress
+from contextvars import ContextVar
 from enum import EnumType
 from functools import lru_cache
 from io import BytesIO, StringIO
 from itertools import count
+from marshal import dumps
 from threading import local
 from types import (
     BuiltinFunctionType,
@@ -56,6 +60,8 @@ class _Moment(int):
 _LASTING: Final = PLAIN | {_Moment, FunctionType, BuiltinFunctionType, type, ModuleType}
 _LEVELS: Final = 3
 """An object of a module, its attributes, and the items of these."""
+_WITHOUT_REFERENCES: Final = 2
+"""The version of marshal's format: in newer ones bytes depend on how many refer to an object."""
 _MOST_PARTS: Final = 500
 """Of a larger container nothing but its own parts is compared."""
 _MOST_NODES: Final = 40
@@ -92,12 +98,26 @@ class Node(NamedTuple):
     itself: bool
     inner: tuple[tuple[int, Node], ...]
     """(place in `parts`, what that part holds)."""
+    digest: int | None = None
+    """Of what is deeper inside."""
 
     def identities(self) -> list[int]:
         """Of the parts."""
         if self.itself:
             return list(map(identity, self.parts))
         return self.parts
+
+
+def _digest_of(value: Any) -> int | None:
+    """A number that changes with anything that is in a container; None where there are objects of
+    other types than those of constants and containers (`marshal`, which runs no code of these).
+    """
+    if type(value) not in _FOLLOWED:
+        return None
+    try:
+        return hash(dumps(value, _WITHOUT_REFERENCES))
+    except ValueError:
+        return None
 
 
 class _TooLarge(Exception):
@@ -170,7 +190,16 @@ def _of_loggers(value: Any) -> list[Any]:
     return parts
 
 
+def _of_context(value: ContextVar[Any]) -> list[Any]:
+    """What it has in the context that all tests share."""
+    return [value.get(MISSING)]
+
+
 _BUILT_IN: Final[Mapping[type, Parts]] = {
+    bytearray: lambda value: [bytes(value)],
+    array: lambda value: [array.tobytes(value)],
+    LockType: lambda value: [value.locked()],
+    ContextVar: _of_context,
     CACHED: _of_cache,
     MANAGER: _of_loggers,
     dict: _of_dict,
@@ -188,6 +217,8 @@ _BUILT_IN: Final[Mapping[type, Parts]] = {
 
 
 CONTAINERS: Final = (dict, list, set, deque)
+"""In which something can be stored."""
+_STATES_OF_LIBRARY: Final = frozenset((bool, int, deque))
 _FOLLOWED: Final = frozenset((*CONTAINERS, tuple, frozenset))
 """What is looked into of objects of the standard library, which refer to one another."""
 
@@ -269,8 +300,14 @@ def _is_of_library(kind: type) -> bool:
 
 
 def _public(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that are no business of their class alone, such as what it has computed once."""
-    return {name: value for name, value in attributes.items() if name[:1] != "_"}
+    """Those that are no business of their class alone, such as what it has computed once; of the
+    others flags, numbers and what is appended to: an event is set, a semaphore counts.
+    """
+    return {
+        name: value
+        for name, value in [*attributes.items()]
+        if name[:1] != "_" or type(value) in _STATES_OF_LIBRARY
+    }
 
 
 def _reader(kind: type) -> Parts | None:
@@ -398,9 +435,11 @@ class Contents:
         else:
             attributes = self._public_attributes(value)
         only_containers = only_containers or bool(attributes)
+        if not levels or len(parts) > _MOST_PARTS:
+            return self._of_digest(value, parts)
         inner = []
         members = len(parts) // 2
-        for position, part in enumerate(parts if levels and len(parts) <= _MOST_PARTS else ()):
+        for position, part in enumerate(parts):
             kind = type(part)
             if kind in PLAIN or identity(part) in nodes or issubclass(kind, type | ModuleType):
                 continue
@@ -421,6 +460,15 @@ class Contents:
         if all(type(part) in _LASTING for part in parts):
             return Node(parts, True, tuple(inner))
         return Node(list(map(identity, parts)), False, tuple(inner))
+
+    def _of_digest(self, value: Any, parts: list[Any]) -> Node | None:
+        """Of what is too large, or too deep inside, its own parts; and a digest of all that is in
+        them, where these are containers and constants alone.
+        """
+        if type(value) in (tuple, frozenset) and all(type(part) in PLAIN for part in parts):
+            return None
+        itself = all(type(part) in _LASTING for part in parts)
+        return Node(parts if itself else list(map(identity, parts)), itself, (), _digest_of(value))
 
     def _public_attributes(self, value: Any) -> Mapping[str, Any] | None:
         """Of an object of the standard library; None for any other one. Without them nothing can be
@@ -447,6 +495,8 @@ class Contents:
         """Whether an object has the same parts as when it was noted."""
         parts = self.parts(value)
         if parts is None or (parts if node.itself else list(map(identity, parts))) != node.parts:
+            return False
+        if node.digest is not None and node.digest != _digest_of(value):
             return False
         # no generator: this is called for each object of each test
         for position, inner in node.inner:  # noqa: SIM110

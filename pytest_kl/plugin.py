@@ -223,6 +223,14 @@ class _SymbolHooks:
             if context is not None:
                 self._do(self.tracer.end_fixture, context, fixturedef)
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, Any, Any]:
+        """All tests, one after the other."""
+        try:
+            return (yield)
+        finally:
+            self._do(self.tracer.finish)
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Each file of tests needs the plugins that pytest has: it calls their hooks around all
         tests.

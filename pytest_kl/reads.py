@@ -279,6 +279,7 @@ class Reads:
         self._getcwd = os.getcwd
         self._stat = os.stat
         self._getframe = sys._getframe
+        self._readlink = os.readlink
         self._loaded = sys.modules
         self._unresolved = {*_TOOL_FUNCTIONS, *_GLOB_FUNCTIONS, *_HELPER_FUNCTIONS}
         """Functions of modules that are not loaded yet."""
@@ -347,12 +348,26 @@ class Reads:
             self._open(_path_of_uri(name), os.O_RDWR | os.O_CREAT, self._getframe(1).f_back)
 
     def _on_list(self, args: tuple[Any, ...]) -> None:
-        if args[0] is None:
+        folder = args[0]
+        if folder is None:
             folder = "."
+        elif type(folder) is int:
+            folder = self._path_of_descriptor(folder)
         else:
-            folder = _plain_path(args[0])
+            folder = _plain_path(folder)
         if folder:
             self._list(folder, EVERYTHING, self._getframe(1).f_back)
+
+    def _path_of_descriptor(self, number: int) -> str:
+        """The folder that is open with this number; empty where the system does not show it, or where
+        it is one of git.
+        """
+        try:
+            path = self._readlink(f"/proc/self/fd/{number}")
+        except OSError:
+            return ""
+        # who walks the whole repository lists what git and kl write, too
+        return "" if "/.git/" in join(path, "") else path
 
     def _on_glob(self, args: tuple[Any, ...]) -> None:
         pathname, recursive, root, descriptor = args

@@ -36,6 +36,8 @@ from pytest_kl.contents import (
 )
 from pytest_kl.memoization import gets
 from pytest_kl.operations import stores_of
+from pytest_kl.process import Difference as ProcessDifference
+from pytest_kl.process import Process
 from pytest_kl.reads import RESET, STATES, STORED, TOUCHED
 
 _module_of: Final = type.__dict__["__module__"].__get__
@@ -77,6 +79,7 @@ def watched_code() -> dict[CodeType, str]:
 class Owner(Protocol):
     """A test, or the set-up of a fixture."""
 
+    is_fixture: bool
     rests: set[Any]
     """The owners that left behind what it uses."""
     left: set[Any]
@@ -349,6 +352,33 @@ class WorkingFolder:
             return ""
 
 
+class ProcessState:
+    """Something that the process has for all of its code; all tests use it."""
+
+    __slots__ = ("_is_as_before", "_name", "numbers", "writers")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._is_as_before = True
+        self.writers: tuple[Owner, ...] = ()
+        """Those of which one changed it last."""
+        self.numbers: dict[str, int] = {}
+        """As of a holder."""
+
+    def change(self, writers: tuple[Owner, ...], is_as_before: bool) -> None:
+        """One of these changed it."""
+        self._is_as_before = is_as_before
+        self.writers = () if is_as_before else writers
+
+    def origin(self) -> tuple[str, str]:
+        """As `Holder.origin`."""
+        return "", self._name
+
+    def is_as_before(self) -> bool:
+        """As `Holder.is_as_before`."""
+        return self._is_as_before
+
+
 def _stored_by_unittest(value: Any) -> set[str]:
     """The attributes that unittest stores in a class of tests when it is torn down."""
     case = getattr(sys.modules.get("unittest.case"), "TestCase", None)
@@ -404,6 +434,12 @@ class States:
         self._caches: dict[str, list[Holder]] = {}
         """Functions whose results `functools` stores, by their names."""
         self._folder = WorkingFolder()
+        self._process = Process(self._is_own)
+        self._process_states: dict[str, ProcessState] = {}
+        self._changed_states: set[ProcessState] = set()
+        """Those that have writers."""
+        self._since_comparison: list[Owner] = []
+        """Who ran since the process was compared last."""
         self._random = self._of_interpreter(_RANDOM["_inst"], "random")
         self._contents.seeded(_RANDOM["_inst"], True)
         self._random.begin(self._stored)
@@ -723,6 +759,7 @@ class States:
             self._holder(_OS, identity(_OS), "environ", environ)
             for holder in (self._random, self._loggers):
                 holder.begin(self._stored)
+            self._process.begin()
 
     def shared(self, place: Place, name: str = "") -> Holder | None:
         """What tests share without naming it; None where nothing can be stored in it."""
@@ -745,7 +782,7 @@ class States:
             if not holder.is_torn_down() and not holder.is_same():
                 owner.left.add(holder)
 
-    def places(self, holder: Holder | WorkingFolder) -> set[tuple[str, str]]:
+    def places(self, holder: Holder | WorkingFolder | ProcessState) -> set[tuple[str, str]]:
         """(path, name) of a holder: of the modules of the repository that have its value, too, by
         whatever name. At the end of a run.
         """
@@ -809,6 +846,9 @@ class States:
             self._note_stored_values(owner, executed)
         if self._folder.end(owner):
             self._note(owner, self._folder.numbers, STATES, self._folder.origin())
+        for state in self._changed_states:
+            owner.rests.update(state.writers)
+            self._note(owner, state.numbers, STATES, state.origin())
         owner.rests.discard(owner)
         used.update(self._of(executed), self._resized())
         for holder in used:
@@ -821,6 +861,57 @@ class States:
                 self._store(holder)
             else:
                 self._written(holder, owner)
+        self._since_comparison.append(owner)
+        # while a fixture is set up, pytest has settings of its own: filters of warnings
+        if not owner.is_fixture and self._process.is_due():
+            self.compare_process()
+
+    def compare_process(self) -> None:
+        """Find what the tests since the last time have changed for the whole process. After the last
+        test, too.
+        """
+        owners, self._since_comparison = self._since_comparison, []
+        # what the set-up of a fixture changes for its tests is torn down after them
+        fixtures = [owner for owner in owners if owner.is_fixture]
+        writers = tuple(fixtures or owners)
+        for difference in self._process.compare():
+            if difference.owner is not None:
+                self._change_name(difference, writers)
+                continue
+            name = difference.name
+            state = self._process_states.setdefault(name, ProcessState(name))
+            state.change(writers, difference.is_as_before)
+            if difference.is_as_before:
+                self._changed_states.discard(state)
+                continue
+            self._changed_states.add(state)
+            for owner in writers:
+                owner.left.add(state)
+
+    def _change_name(self, difference: ProcessDifference, writers: tuple[Owner, ...]) -> None:
+        """What a name of the repository has is another object. Mostly that was seen before, as code
+        names it.
+        """
+        name, owner = difference.name, difference.owner
+        is_module = issubclass(type(owner), ModuleType)
+        # an attribute that code stores to by its name is compared where code names the class
+        if not is_module and (name in self._stored or name in _stored_by_unittest(owner)):
+            return
+        self._note_stored({name})
+        space = module_namespace(owner if is_module else sys.modules.get(_module_of(owner), os))
+        global_name = name if is_module else type.__dict__["__name__"].__get__(owner)
+        is_named = (identity(space), global_name) in self._holders
+        value = space.get(global_name, MISSING)
+        holder = self._holder(space, identity(space), global_name, value)
+        if is_named and holder.is_same():
+            return
+        if difference.is_as_before or not writers:
+            self._written(holder, None)
+            return
+        self._written(holder, writers[-1])
+        writers[-1].rests.update(writers[:-1])
+        for writer in writers:
+            writer.left.add(holder)
 
     def _is_memoized(
         self, holder: Holder, executed: set[int], names: set[str], functions: set[int]

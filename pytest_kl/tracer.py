@@ -1146,6 +1146,11 @@ class Tracer:
         self._pop(context)
         self._leave(context)
 
+    def finish(self) -> None:
+        """The last test is over."""
+        if self.states is not None:
+            self.states.compare_process()
+
     def begin_fixture(self, fixturedef: Any) -> Context:
         """The set-up of a fixture of wider scope begins."""
         code = getattr(fixturedef.func, "__code__", None)

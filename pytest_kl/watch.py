@@ -25,8 +25,9 @@ _MOST_FOLDERS: Final = 4_000
 _SOURCE: Final = (".py", ".pyc", ".so")
 """Endings of files whose opening shows nothing here: a process that executes Python of the
 repository is judged by all of it."""
-_ENVIRONMENT: Final = "pyvenv.cfg"
-_FOREIGN: Final = frozenset(("node_modules", "__pycache__"))
+_FOREIGN: Final = frozenset(("node_modules", "__pycache__", ".git", ".kl"))
+_OF_TOOLS: Final = frozenset(("pyvenv.cfg", "CACHEDIR.TAG"))
+"""Files by which folders of environments and caches are known."""
 
 
 class Watch:
@@ -82,15 +83,13 @@ class Watch:
                     inner = list(entries)
             except OSError:
                 continue
-            if path and any(entry.name == _ENVIRONMENT for entry in inner):
+            if path and any(entry.name in _OF_TOOLS for entry in inner):
                 continue
             yield path
             waiting += [
                 f"{path}/{entry.name}" if path else entry.name
                 for entry in inner
-                if entry.name[:1] != "."
-                and entry.name not in _FOREIGN
-                and entry.is_dir(follow_symlinks=False)
+                if entry.name not in _FOREIGN and entry.is_dir(follow_symlinks=False)
             ]
 
     def take(self) -> set[str]:

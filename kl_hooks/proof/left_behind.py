@@ -258,7 +258,7 @@ def _users(comparison: Comparison, tests: Sequence[TestFacts], left: _Left) -> I
     for name in () if is_random else _names_of(place):
         touch |= comparison.users_of_name(name, left.path)
     shared = comparison.read_by([Read(STATES, place), Read(STORED, place)])
-    is_for_all = place == _WORKING_FOLDER
+    is_for_all = _is_for_all(place)
     for test in tests:
         is_user = touch.fits(test) and _may_have(comparison, test, left.path)
         is_user = is_user or is_for_all or shared.fits(test)
@@ -267,8 +267,20 @@ def _users(comparison: Comparison, tests: Sequence[TestFacts], left: _Left) -> I
 
 
 def _names_of(place: str) -> tuple[str, ...]:
-    """The names by which code uses a place."""
+    """The names by which code uses a place; of what the process has: its name, and its module."""
+    if _is_of_process(place):
+        return tuple(place[1:].split("."))
     return _NAMES.get(place, (place.rpartition(":")[2],))
+
+
+def _is_of_process(place: str) -> bool:
+    """Whether it is what the process has for all of its code, such as `:time.time`."""
+    return place.startswith(":") and "." in place and not place.endswith(_UNNAMED)
+
+
+def _is_for_all(place: str) -> bool:
+    """Whether all tests use it, whatever their code names."""
+    return place == _WORKING_FOLDER or _is_of_process(place)
 
 
 def _newer_tests(
@@ -330,7 +342,7 @@ def _spoiled_by_absence(
             names = comparison.names_in(test, files).everywhere
             found_states = {read.pattern for read in test.reads if read.path in (STATES, STORED)}
             for state in sorted(leaving):
-                is_used = state == _WORKING_FOLDER or state in found_states
+                is_used = _is_for_all(state) or state in found_states
                 is_used = is_used or not names.isdisjoint(_names_of(state))
                 if is_used and Read(RESET, state) not in test.reads:
                     shown = _shown(state)

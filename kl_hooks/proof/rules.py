@@ -102,6 +102,7 @@ FACT_SUBJECTS: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "stores": may_have_been_stored,
     "states": may_have_been_stored,
     "shares": may_have_been_stored,
+    "process": may_have_been_stored,
 }
 """Class of facts (`FACT_CLASSES`) → whether two contents differ in what it is about."""
 

@@ -1,0 +1,356 @@
+"""What a process has for all of its code, and what a test may leave changed there: definitions of
+installed modules, loaded modules, settings of the library, and names of the repository by ways that
+name them nowhere (`globals()`, `vars`, `exec`).
+
+What is there is compared, however it was stored. To compare everything takes a millisecond or two.
+So it is done after the first tests, then as often as it takes a hundredth of the time, and after
+the last test: each of the tests since the last time may have changed what differs.
+
+Runs no code of the program, and refers to definitions and constants alone: no other object lives
+longer. Tests replace what they like, so everything that is needed is bound before the first of
+them.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from opcode import opmap
+from operator import is_, itemgetter
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MethodDescriptorType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any, Final, NamedTuple
+
+from pytest_kl.contents import (
+    CONTAINERS,
+    MISSING,
+    PLAIN,
+    identity,
+    is_reserved,
+    module_namespace,
+    namespace_of,
+)
+from pytest_kl.settings import Settings
+
+_module_of: Final = type.__dict__["__module__"].__get__
+_name_of: Final = type.__dict__["__name__"].__get__
+_FREE: Final = 2
+"""So many comparisons are made whatever they take, …"""
+_SHARE: Final = 100
+"""… and then one takes this part of the time since the last one."""
+_STORE_GLOBAL: Final = opmap["STORE_GLOBAL"]
+_DEFINITIONS: Final = (PLAIN - {type(None)}) | {
+    *(FunctionType, BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, type),
+    *(property, classmethod, staticmethod),
+}
+"""The types of what a library defines. What it computes when it is asked first begins as None."""
+_MOST_ITEMS: Final = 200
+"""A larger container is a table of the library."""
+_CACHES: Final = frozenset(
+    ("linecache.cache", "sys.path_importer_cache", "sys.modules", "posix.environ", "nt.environ")
+)
+"""Public containers of the standard library in which it stores what it computes, and those that are
+compared elsewhere."""
+_STANDARD: Final = sys.stdlib_module_names
+_TOOLS: Final = frozenset(
+    ("_pytest", "pytest", "pluggy", "py", "xdist", "coverage", "pytest_kl", "kl_hooks")
+)
+"""What runs the tests, and records them, has a state of its own for each test."""
+
+
+class Difference(NamedTuple):
+    """What is not as it was at the last comparison."""
+
+    owner: Any
+    """The module or class of the repository that has the name; None: the process."""
+    name: str
+    """Of what the process has: `time.time`, `locale.setlocale`."""
+    is_as_before: bool
+    """Whether it is again as it was before the first test."""
+
+
+class _Values:
+    """What some names of a namespace have."""
+
+    __slots__ = ("_all", "_first", "_get", "_names", "_space", "_values")
+
+    def __init__(self, space: Mapping[str, Any], names: list[str]) -> None:
+        self._space, self._names = space, names
+        # of a single name it would give no tuple
+        self._all = (*names, *names[:1])
+        self._get: Any = itemgetter(*self._all)
+        self._values: tuple[Any, ...] = self._get(space)
+        self._first: dict[str, int] = {}
+        """Name that had another value since the first test → the identity of its first one."""
+
+    def is_same(self) -> bool:
+        """Whether nothing differs from the last time."""
+        try:
+            return all(map(is_, self._get(self._space), self._values))
+        except KeyError:  # one was deleted
+            return False
+
+    def compare(self) -> Iterator[tuple[str, bool]]:
+        """(name, whether it has what it had first), of those that differ from the last time."""
+        before = self._values
+        self._values = tuple(self._space.get(name, MISSING) for name in self._all)
+        for name, old, new in zip(self._names, before, self._values, strict=False):
+            if old is not new:
+                first = self._first.setdefault(name, identity(old))
+                yield name, identity(new) == first
+
+
+class _OwnNames:
+    """The names of a module or class of the repository: what they have is compared by identity."""
+
+    __slots__ = ("_first", "_identities", "_names", "_owner", "_space")
+
+    def __init__(self, owner: Any, space: Mapping[str, Any]) -> None:
+        self._owner, self._space = owner, space
+        self._names, self._identities = [*space], [*map(identity, space.values())]
+        self._first: dict[str, int] = {}
+        """As in `_Values`."""
+
+    def is_same(self) -> bool:
+        """Whether nothing differs from the last time."""
+        return [*map(identity, self._space.values())] == self._identities
+
+    def compare(self) -> Iterator[Difference]:
+        """What differs from the last time. A name that is new, and that no code stores to by its name,
+        is mostly one that code has made up to keep what it generated.
+        """
+        last = dict(zip(self._names, self._identities, strict=True))
+        names = dict(self._space)
+        self._names, self._identities = [*names], [*map(identity, names.values())]
+        for name, old in last.items():
+            value = names.get(name, MISSING)
+            # a module that is imported is bound in its package
+            is_module = issubclass(type(value), ModuleType)
+            if identity(value) != old and not is_reserved(name) and not is_module:
+                first = self._first.setdefault(name, old)
+                yield Difference(self._owner, name, identity(value) == first)
+
+
+class _Container:
+    """A list, dictionary or set that a module of the library shows to everybody."""
+
+    __slots__ = ("_first", "_items", "_value", "name")
+
+    def __init__(self, name: str, value: Any) -> None:
+        self.name, self._value = name, value
+        self._first = self._items = self._read()
+
+    def _read(self) -> list[int]:
+        value = self._value
+        items = [*value.values()] if isinstance(value, dict) else []
+        return [*map(identity, [*value, *items])]
+
+    def is_same(self) -> bool:
+        """Whether nothing differs from the last time."""
+        return self._read() == self._items
+
+    def compare(self) -> bool:
+        """Whether what differs from the last time is as it was first."""
+        self._items = self._read()
+        return self._items == self._first
+
+
+class Process:
+    """What one process has for all of its code."""
+
+    def __init__(self, is_own: Callable[[Any], bool]) -> None:
+        """`is_own`: whether a module is a file of the repository."""
+        self._is_own = is_own
+        self._clock, self._loaded = time.perf_counter, sys.modules
+        self._modules: dict[str, int] = {}
+        """Name → identity: of the last comparison, …"""
+        self._first_modules: dict[str, int] = {}
+        """… and before the first test."""
+        self._seen: set[int] = set()
+        """Identities of the namespaces of modules that are compared."""
+        self._libraries: list[tuple[str, Mapping[str, Any], _Values]] = []
+        """(label, namespace of its module, definitions) of modules and classes."""
+        self._used: set[int] = set()
+        """Identities of classes of libraries that are compared, and of modules that have them."""
+        self._own: list[_OwnNames] = []
+        self._containers: list[_Container] = []
+        self._settings = Settings()
+        self._computed: dict[int, frozenset[str]] = {}
+        self._has_begun = False
+        self._number = 0
+        self._last = self._cost = 0.0
+
+    def begin(self) -> None:
+        """The first test begins."""
+        started = self._clock()
+        self._has_begun = True
+        modules = dict(self._loaded)
+        self._first_modules = self._modules = _modules_of(modules)
+        for name, module in modules.items():
+            self._add(name, module)
+        self._settings.begin()
+        self._last = self._clock()
+        self._cost = self._last - started
+
+    def is_due(self) -> bool:
+        """Whether a comparison may be made now."""
+        is_cheap = self._clock() - self._last >= _SHARE * self._cost
+        return self._has_begun and (self._number < _FREE or is_cheap)
+
+    def compare(self) -> list[Difference]:
+        """What differs from the last comparison."""
+        if not self._has_begun:
+            return []
+        started = self._clock()
+        self._number += 1
+        differences = [*self._differences()]
+        self._last = self._clock()
+        self._cost = self._last - started
+        return differences
+
+    def _differences(self) -> Iterator[Difference]:
+        for own in self._own:
+            if not own.is_same():
+                yield from own.compare()
+        for label, space, definitions in self._libraries:
+            if definitions.is_same():
+                continue
+            for name, is_first in definitions.compare():
+                if name not in self._names_computed_in(space):
+                    yield Difference(None, f"{label}.{name}", is_first)
+        for container in self._containers:
+            if not container.is_same():
+                yield Difference(None, container.name, container.compare())
+        for name, is_first in self._settings.compare():
+            yield Difference(None, name, is_first)
+        yield from self._of_modules()
+
+    # what there is
+
+    def _of_modules(self) -> Iterator[Difference]:
+        modules = dict(self._loaded)
+        before, self._modules = self._modules, _modules_of(modules)
+        for name, module in modules.items():
+            if name not in before and self._modules[name]:
+                self._add(name, module)
+        for name in before.keys() | self._modules.keys():
+            old, new = before.get(name), self._modules.get(name)
+            is_imported = old is None and name not in self._first_modules and new != 0
+            if old != new and not is_imported:
+                first = self._first_modules.get(name)
+                yield Difference(None, f"sys.modules.{name}", new == first)
+
+    def _add(self, name: str, module: object) -> None:
+        """A module is loaded. Of a library its classes are compared where the repository uses it:
+        there are thousands.
+        """
+        package = name.partition(".")[0]
+        if package in _TOOLS or not issubclass(type(module), ModuleType):
+            return
+        space = module_namespace(module)  # type: ignore[arg-type]
+        if identity(space) in self._seen:
+            return
+        self._seen.add(identity(space))
+        if self._is_own(module):
+            self._own.append(_OwnNames(module, space))
+            self._own += [
+                _OwnNames(value, namespace_of(value))
+                for value in [*space.values()]
+                if issubclass(type(value), type) and _module_of(value) == name
+            ]
+            self._use(space)
+            return
+        self._add_definitions(name, space, space)
+        if package in _STANDARD:
+            self._containers += [
+                _Container(f"{name}.{key}", value)
+                for key, value in [*space.items()]
+                if type(value) in CONTAINERS
+                and key[:1] != "_"
+                and f"{name}.{key}" not in _CACHES
+                and len(value) <= _MOST_ITEMS
+            ]
+
+    def _add_definitions(
+        self, label: str, module_space: Mapping[str, Any], space: Mapping[str, Any]
+    ) -> None:
+        names = [
+            name
+            for name, value in [*space.items()]
+            if type(value) in _DEFINITIONS and name[:2] != "__"
+        ]
+        if names:
+            self._libraries.append((label, module_space, _Values(space, names)))
+
+    def _use(self, space: Mapping[str, Any]) -> None:
+        """The classes of a library that a module of the repository has, or that are in a module
+        which it has.
+        """
+        for value in [*space.values()]:
+            if issubclass(type(value), type):
+                self._add_class(value)
+            elif issubclass(type(value), ModuleType) and not self._is_own(value):
+                for inner in self._with_submodules(value):
+                    for member in [*inner.values()]:
+                        if issubclass(type(member), type):
+                            self._add_class(member)
+
+    def _with_submodules(self, module: ModuleType) -> list[Mapping[str, Any]]:
+        """The namespace of a module; of a package of the standard library also what is in it:
+        `import http.client` binds `http`.
+        """
+        space = module_namespace(module)
+        if identity(space) in self._used:
+            return []
+        self._used.add(identity(space))
+        name = str(space.get("__name__"))
+        if name.partition(".")[0] in _TOOLS:
+            return []
+        inner = [
+            module_namespace(other)
+            for other_name, other in [*self._loaded.items()]
+            if name in _STANDARD
+            and other_name.startswith(f"{name}.")
+            and issubclass(type(other), ModuleType)
+        ]
+        return [space, *inner]
+
+    def _add_class(self, value: type) -> None:
+        name = _module_of(value)
+        module = self._loaded.get(name) if type(name) is str else None
+        if identity(value) in self._used or not issubclass(type(module), ModuleType):
+            return
+        self._used.add(identity(value))
+        if self._is_own(module) or str(name).partition(".")[0] in _TOOLS:
+            return
+        label = f"{name}.{_name_of(value)}"
+        self._add_definitions(label, module_namespace(module), namespace_of(value))  # type: ignore[arg-type]
+
+    def _names_computed_in(self, space: Mapping[str, Any]) -> frozenset[str]:
+        """The globals that functions of a module store to themselves, such as what it computes when
+        it is asked first.
+        """
+        key = identity(space)
+        if key not in self._computed:
+            codes = [value.__code__ for value in [*space.values()] if type(value) is FunctionType]
+            self._computed[key] = frozenset(
+                name
+                for code in codes
+                if _STORE_GLOBAL in code.co_code[::2]
+                for name in code.co_names
+            )
+        return self._computed[key]
+
+
+def _modules_of(modules: Mapping[str, Any]) -> dict[str, int]:
+    """Name → identity; 0 for what stands in the place of a module."""
+    return {
+        name: identity(module) if issubclass(type(module), ModuleType) else 0
+        for name, module in modules.items()
+    }

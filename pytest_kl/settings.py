@@ -1,0 +1,147 @@
+"""Settings of the standard library and the interpreter that hold for a whole process, as their own
+functions read them: the locale, handlers of signals, the precision of decimals.
+
+Nothing is imported for it: what is not loaded was not set. Read without running code of the program.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from pytest_kl.contents import MISSING, identity, module_namespace
+
+Reader = Callable[[], Any]
+_UMASK: Final = "Umask:"
+
+
+def _of_module(name: str, function: str) -> Reader | None:
+    """A function of a module that is loaded."""
+    module = sys.modules.get(name)
+    if module is None:
+        return None
+    found: Reader | None = module_namespace(module).get(function)
+    return found
+
+
+def _locale() -> Reader | None:
+    read: Any = _of_module("_locale", "setlocale")
+    everything = module_namespace(sys.modules["_locale"]).get("LC_ALL") if read else None
+    return read and (lambda: read(everything, None))
+
+
+def _signals() -> Reader | None:
+    read: Any = _of_module("_signal", "getsignal")
+    last = module_namespace(sys.modules["_signal"]).get("NSIG", 65) if read else 0
+    return read and (lambda: [identity(read(number)) for number in range(1, last)])
+
+
+def _decimal() -> Reader | None:
+    read: Any = _of_module("_decimal", "getcontext")
+
+    def settings() -> Any:
+        context = read()
+        # not the flags, which each computation sets
+        return [
+            context.prec,
+            context.rounding,
+            context.Emin,
+            context.Emax,
+            [*context.traps.values()],
+        ]
+
+    return read and settings
+
+
+def _umask() -> Reader | None:
+    """To ask the system for it is to set it; Linux shows it."""
+
+    def read(opened: Callable[..., Any] = open) -> str:
+        with suppress(OSError), opened("/proc/self/status", encoding="ascii") as file:
+            return next((line for line in file if line.startswith(_UMASK)), "")
+        return ""
+
+    return read if sys.platform == "linux" else None
+
+
+def _identities(module: str, name: str) -> Callable[[], Reader | None]:
+    """The items of a list of a module."""
+
+    def reader() -> Reader | None:
+        space = module_namespace(sys.modules[module]) if module in sys.modules else {}
+        return (lambda: [*map(identity, space[name])]) if type(space.get(name)) is list else None
+
+    return reader
+
+
+def _path() -> list[str]:
+    return [path for path in sys.path if type(path) is str]
+
+
+def _finders() -> list[int]:
+    """Without that of kl, which takes the last place again before each test."""
+    own = ("pytest_kl.reads", "_kl_reads")
+    return [identity(finder) for finder in sys.meta_path if type(finder).__module__ not in own]
+
+
+_SETTINGS: Final[dict[str, Callable[[], Reader | None]]] = {
+    "locale.setlocale": _locale,
+    "signal.signal": _signals,
+    "decimal.getcontext": _decimal,
+    "os.umask": _umask,
+    "warnings.filters": _identities("warnings", "filters"),
+    "csv.field_size_limit": lambda: _of_module("_csv", "field_size_limit"),
+    "csv.register_dialect": lambda: _of_module("_csv", "list_dialects"),
+    "socket.setdefaulttimeout": lambda: _of_module("_socket", "getdefaulttimeout"),
+    "gc.enable": lambda: gc.isenabled,
+    "gc.set_threshold": lambda: gc.get_threshold,
+    "sys.setrecursionlimit": lambda: sys.getrecursionlimit,
+    "sys.setswitchinterval": lambda: sys.getswitchinterval,
+    "sys.set_int_max_str_digits": lambda: getattr(sys, "get_int_max_str_digits", None),
+    "sys.path": lambda: _path,
+    "sys.path_hooks": _identities("sys", "path_hooks"),
+    "sys.meta_path": lambda: _finders,
+    "time.tzset": lambda: lambda: (time.tzname, time.timezone, time.daylight),
+}
+"""Function that sets it → what gives the function that reads it; None where it is not loaded."""
+
+
+class Settings:
+    """The settings, as they were before the first test and at the last comparison."""
+
+    def __init__(self) -> None:
+        self._readers: dict[str, Reader] = {}
+        self._first: dict[str, Any] = {}
+        self._last: dict[str, Any] = {}
+
+    def begin(self) -> None:
+        """The first test begins."""
+        self._find_readers()
+
+    def _find_readers(self) -> None:
+        """What was loaded since is as it begins."""
+        for name in _SETTINGS.keys() - self._readers.keys():
+            reader = _SETTINGS[name]()
+            if reader is not None:
+                self._readers[name] = reader
+                self._first[name] = self._last[name] = _read(reader)
+
+    def compare(self) -> Iterator[tuple[str, bool]]:
+        """(name, whether it is as before the first test), of those that differ from the last time."""
+        for name, reader in self._readers.items():
+            setting = _read(reader)
+            if setting != self._last[name]:
+                self._last[name] = setting
+                yield name, setting == self._first[name]
+        self._find_readers()
+
+
+def _read(reader: Reader) -> Any:
+    try:
+        return reader()
+    except Exception:  # a suite may have replaced what is asked here
+        return MISSING
