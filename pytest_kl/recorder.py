@@ -44,6 +44,7 @@ from pytest_kl.impacted import IMPACTED
 from pytest_kl.imported import NOT_COMPARED, Content, Observer, summarize
 from pytest_kl.interference import CONTENT, IMPORTED, Tally, merge_tallies
 from pytest_kl.listener import Journal, Listener
+from pytest_kl.original import original_functions
 from pytest_kl.outcome import count_phrase, detail_of, short
 from pytest_kl.tracer import TRACE, Tracer
 
@@ -410,8 +411,9 @@ class Recorder:
         somebody else's hook fails here: pytest then ends without having come to its end.
         """
         if self._getpid() == self._pid:
-            self._compare()
-            self._stop_tracer()
+            with original_functions():
+                self._compare()
+                self._stop_tracer()
         try:
             return (yield)
         except pytest.exit.Exception:
@@ -423,8 +425,11 @@ class Recorder:
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """At most three lines."""
-        if self._getpid() != self._pid:
-            return
+        if self._getpid() == self._pid:
+            with original_functions():
+                self._summarize(terminalreporter)
+
+    def _summarize(self, terminalreporter: Any) -> None:
         if self._recording is not None and not self._trouble:
             try:
                 check_file(self._recording)
@@ -478,10 +483,11 @@ class Recorder:
             return status
         self._status, self._raised = status, problem
         if self._recording is not None and not self._trouble and self._journal is not None:
-            try:
-                self._finish(self._recording, self._journal)
-            except Exception as trouble:
-                self._fail(trouble)
+            with original_functions():
+                try:
+                    self._finish(self._recording, self._journal)
+                except Exception as trouble:
+                    self._fail(trouble)
         if self._trouble:
             self._report_trouble(None)
             if self._strict and status == outcome.OK:
@@ -547,8 +553,17 @@ class Recorder:
         ending: outcome.Ending,
         before: BaseException | None,
     ) -> None:
-        if self._getpid() != self._pid:
-            return
+        if self._getpid() == self._pid:
+            with original_functions():
+                self._write_at_exit(recording, record, ending, before)
+
+    def _write_at_exit(
+        self,
+        recording: Recording,
+        record: dict[str, Any],
+        ending: outcome.Ending,
+        before: BaseException | None,
+    ) -> None:
         try:
             problem = uncaught_exception()
             # one that was printed before, or that pytest raised, is in the result already
