@@ -349,7 +349,7 @@ class Process:
 
 
 def _modules_of(modules: Mapping[str, Any]) -> dict[str, int]:
-    """Name → identity; 0 for what stands in the place of a module."""
+    """Name → identity; 0 for what is there instead of a module."""
     return {
         name: identity(module) if issubclass(type(module), ModuleType) else 0
         for name, module in modules.items()

@@ -1,4 +1,4 @@
-"""Settings of the standard library and the interpreter that hold for a whole process, as their own
+"""Settings of the standard library and the interpreter that apply to a whole process, as their own
 functions read them: the locale, handlers of signals, the precision of decimals.
 
 Nothing is imported for it: what is not loaded was not set. Read without running code of the program.
