@@ -236,7 +236,7 @@ def test_a_record_that_can_not_be_opened_is_one_line(
 @pytest.mark.parametrize(
     "hook",
     [
-        "listener.Listener._unusual",
+        "listener.Listener._add_unless_passed",
         "listener.Journal.started",
         "listener.Journal.finished",
         "recorder.end_record",
