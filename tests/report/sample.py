@@ -82,6 +82,15 @@ def folders() -> dict[str, Any]:
     return report
 
 
+def cycle() -> dict[str, Any]:
+    """The small project with a manifest that lets the layer `store` import `cli`, too."""
+    report = small()
+    layers = [file["layer"] for file in report["files"]]
+    store, cli = (layers.index(number) for number in (1, len(LAYERS) - 1))
+    report["imports"].append([store, cli, 1, 0, "", ""])
+    return report
+
+
 CANARY = "window.canary=1"
 HOSTILE = (
     f"</script><script>{CANARY}</script>",
@@ -473,6 +482,7 @@ SAMPLES: dict[str, Callable[[], dict[str, Any]]] = {
     "hostile": hostile,
     "empty": empty,
     "folders": folders,
+    "cycle": cycle,
 }
 
 if __name__ == "__main__":

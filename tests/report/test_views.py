@@ -190,6 +190,14 @@ def test_forbidden_imports_are_red_with_their_line_and_decision(visit: Visit) ->
     assert visit.text(".panel h2").startswith("ADR-0001: ")
 
 
+def test_a_cycle_takes_no_arrow_from_the_nearest_layers(visit: Visit) -> None:
+    arrows = []
+    for sample in ("small", "cycle"):
+        page = visit.open(sample, "map/arrows=nearest")
+        arrows.append(page.locator(".arrow.allowed").count())
+    assert arrows[0] == arrows[1] > 0
+
+
 def test_the_filter_of_modules_marks_them_in_the_picture(visit: Visit) -> None:
     page = visit.open("small", "map")
     page.get_by_label("Filter modules").fill("price.py")

@@ -68,9 +68,13 @@ const flows = once(() => {
   return [...pairs.values()];
 });
 
-/** Imports between parts that lead to a part which no other way reaches: the picture's skeleton. */
+/**
+ * Imports between parts that lead down to a part which no other way down reaches: the picture's skeleton. Those that
+ * lead up, which a manifest may allow, close cycles: in a cycle each import has another way.
+ */
 const nearestFlows = once(() => {
-  const allowed = flows().filter((flow) => flow.from !== flow.to && !flow.forbidden);
+  const rank = (number) => groups()[number].rank;
+  const allowed = flows().filter((flow) => rank(flow.from) > rank(flow.to) && !flow.forbidden);
   const targets = d3.rollup(allowed, (out) => new Set(out.map((flow) => flow.to)), (flow) => flow.from);
   const reached = (from, seen = new Set()) => {
     for (const to of targets.get(from) ?? []) {
