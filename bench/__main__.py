@@ -29,6 +29,7 @@ BENCHES = (
     ("bench.proof_quality", ("mutants", "--seconds", "120")),
     ("bench.proof_quality", ("commits", "--number", "3", "--seconds", "120")),
     ("bench.proof_quality", ("rot",)),
+    ("bench.report_cost", ()),
     ("bench.history", ()),
 )
 
