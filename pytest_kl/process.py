@@ -53,7 +53,15 @@ _DEFINITIONS: Final = (PLAIN - {type(None)}) | {
 _MOST_ITEMS: Final = 200
 """A larger container is a table of the library."""
 _CACHES: Final = frozenset(
-    ("linecache.cache", "sys.path_importer_cache", "sys.modules", "posix.environ", "nt.environ")
+    (
+        "linecache.cache",
+        # filled by inspect.getmodule(), which pytest calls to show a failure
+        "inspect.modulesbyfile",
+        "sys.path_importer_cache",
+        "sys.modules",
+        "posix.environ",
+        "nt.environ",
+    )
 )
 """Public containers of the standard library in which it stores what it computes, and those that are
 compared elsewhere."""
