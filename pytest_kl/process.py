@@ -154,18 +154,30 @@ class _Container:
         self.name, self._value = name, value
         self._first = self._items = self._read()
 
-    def _read(self) -> list[int]:
+    def _entries(self) -> list[Any]:
         value = self._value
-        items = [*value.values()] if isinstance(value, dict) else []
-        return [*map(identity, [*value, *items])]
+        return [*value.values()] if isinstance(value, dict) else [*value]
+
+    def _read(self) -> list[int]:
+        keys = [*self._value] if isinstance(self._value, dict) else []
+        return [*map(identity, [*keys, *self._entries()])]
 
     def is_same(self) -> bool:
         """Whether nothing differs from the last time."""
         return self._read() == self._items
 
-    def compare(self) -> bool:
-        """Whether what differs from the last time is as it was first."""
-        self._items = self._read()
+    def compare(self, is_registered: Callable[[Any], bool]) -> bool | None:
+        """Whether what differs from the last time is as it was first. None where all that was added
+        `is_registered` by the import of a library, and nothing else differs.
+        """
+        before, self._items = self._items, self._read()
+        known = frozenset(before)
+        added = [entry for entry in self._entries() if identity(entry) not in known]
+        is_only_more = [item for item in self._items if item in known] == before
+        if is_only_more and added and all(map(is_registered, added)):
+            if self._first == before:
+                self._first = self._items
+            return None
         return self._items == self._first
 
 
@@ -234,7 +246,9 @@ class Process:
                     yield Difference(None, f"{label}.{name}", is_first)
         for container in self._containers:
             if not container.is_same():
-                yield Difference(None, container.name, container.compare())
+                is_as_before = container.compare(self._is_of_new_library)
+                if is_as_before is not None:
+                    yield Difference(None, container.name, is_as_before)
         for name, is_first in self._settings.compare():
             yield Difference(None, name, is_first)
         yield from self._of_modules()
@@ -253,6 +267,20 @@ class Process:
             if old != new and not is_imported:
                 first = self._first_modules.get(name)
                 yield Difference(None, f"sys.modules.{name}", new == first)
+
+    def _is_of_new_library(self, value: Any) -> bool:
+        """Whether an object is of a library that was imported since the last comparison: numpy
+        registers functions in `copyreg.dispatch_table`.
+        """
+        kind = type(value)
+        if kind is FunctionType or kind is BuiltinFunctionType:
+            name = value.__module__
+        elif issubclass(kind, type):
+            name = _module_of(value)
+        else:
+            name = _module_of(kind)
+        module = self._loaded.get(name) if type(name) is str else None
+        return module is not None and name not in self._modules and not self._is_own(module)
 
     def _add(self, name: str, module: object) -> None:
         """A module is loaded. Of a library its classes are compared where the repository uses it:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import csv
 import os
 import sys
@@ -79,6 +80,19 @@ def test_a_stub_in_the_place_of_a_module_differs_and_an_import_does_not(
     assert names(process) == set()
     monkeypatch.setitem(sys.modules, "kl_test_stub", None)
     assert names(process) == {("sys.modules.kl_test_stub", False)}
+
+
+def test_what_the_import_of_a_library_registers_does_not_differ(
+    process: Process, own: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = ModuleType("kl_test_library")
+    exec("class Money: ...\ndef reduce(money): ...", vars(library))
+    monkeypatch.setitem(sys.modules, library.__name__, library)
+    monkeypatch.setitem(copyreg.dispatch_table, library.Money, library.reduce)
+    assert names(process) == set()
+    # by a test, after the import
+    monkeypatch.setitem(copyreg.dispatch_table, int, library.reduce)
+    assert ("copyreg.dispatch_table", False) in names(process)
 
 
 def test_functions_are_what_they_were_and_then_what_was_left() -> None:
