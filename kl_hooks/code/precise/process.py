@@ -227,7 +227,7 @@ def _batch(jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
         remaining = [job for job in remaining if job[0] not in answer_of]
         if remaining:
             # answers come in the order of the files: the first one without an answer is where the
-            # child exit_code
+            # child ended
             answer_of[remaining[0][0]] = {"failed": _exit_reason(exit_code)}
             del remaining[0]
     return answer_of
@@ -255,7 +255,7 @@ def _child(
             # it had written
             out, complaint = child.communicate()
         code = child.returncode
-    # what follows the last line end is half an answer of a child that was exit_code
+    # what follows the last line end is half an answer of a child that was ended
     answer_lines = [line for line in out.split(b"\n")[:-1] if line.startswith(b"{")]
     last_error_line = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
     if last_error_line and not answer_lines:  # it complained, and answered nothing
@@ -276,9 +276,9 @@ def _library_folders() -> list[str]:
 
 
 def _exit_reason(exit_code: int) -> str:
-    """Why a child exit_code, for people."""
+    """Why a child ended, for people."""
     if exit_code == -signal.SIGALRM or exit_code == -signal.SIGKILL:
         return f"took longer than {SECONDS} seconds"
     if exit_code < 0:
-        return f"exit_code the process that read it ({signal.Signals(-exit_code).name})"
-    return "exit_code the process that read it"
+        return f"ended the process that read it ({signal.Signals(-exit_code).name})"
+    return "ended the process that read it"
