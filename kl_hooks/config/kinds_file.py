@@ -89,6 +89,7 @@ RESERVED_NAMES: Final = (
     "agents",
     "document",
     "proof",
+    "uninstall",
     "verify",
     "remember",
     "recall",

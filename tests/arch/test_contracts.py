@@ -306,7 +306,10 @@ def test_a_file_that_ends_the_child_is_no_verdict(tmp_path: Path) -> None:
 
 
 def test_the_child_limits_itself() -> None:
-    call = "from kl_hooks.arch.contracts_process import MEMORY, _limit; _limit(); bytearray(MEMORY)"
+    call = (
+        "from kl_hooks.arch.contracts_process import MEMORY_BYTES, _limit; "
+        "_limit(); bytearray(MEMORY_BYTES)"
+    )
     done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, check=False)
     assert "MemoryError" in done.stderr
 
