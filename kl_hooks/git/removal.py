@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.git.hooks import uninstall_hooks
@@ -25,7 +26,7 @@ def _remove_hooks(ws: Any, is_dry_run: bool) -> list[Removal]:
             str(hook.path),
             "git hook",
             hook.reason,
-            f"rm {hook.path}" if hook.reason else "",
+            f"rm {shlex.quote(str(hook.path))}" if hook.reason else "",
             has_failed=bool(hook.reason),
         )
         for hook in uninstall_hooks(ws.repo, is_dry_run=is_dry_run)
@@ -68,7 +69,7 @@ def _remove_settings(ws: Any, is_dry_run: bool) -> list[Removal]:
             removals.append(Removal(key, "git config"))
         elif scope in ("global", "system"):
             reason = "it is for every repository of this user."
-            command = f"git config --{scope} --unset-all {key}"
+            command = f"git config --{scope} --unset-all {shlex.quote(key)}"
             removals.append(Removal(key, "git config", reason, command))
     return removals
 
@@ -84,7 +85,7 @@ def _remove_refs(ws: Any, is_dry_run: bool) -> list[Removal]:
         removals.append(Removal(ref, "evidence of others"))
     reason = "evidence that this clone shares; a remote has it where it was pushed."
     removals += [
-        Removal(ref, "shared evidence", reason, f"git update-ref -d {ref}")
+        Removal(ref, "shared evidence", reason, f"git update-ref -d {shlex.quote(ref)}")
         for ref in _refs(ws.repo, OWN)
     ]
     return removals
@@ -103,7 +104,12 @@ def _other_worktrees(ws: Any, _is_dry_run: bool) -> list[Removal]:
     lines = output.decode("utf-8", "surrogateescape").splitlines()
     paths = [line.removeprefix("worktree ") for line in lines if line.startswith("worktree ")]
     return [
-        Removal(path, "working tree", "agents' entries in it stay.", f"cd '{path}' && kl uninstall")
+        Removal(
+            path,
+            "working tree",
+            "agents' entries in it stay.",
+            f"cd {shlex.quote(path)} && kl uninstall",
+        )
         for path in paths
         if path != str(ws.repo.top)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
@@ -68,7 +69,9 @@ def _of_user(ws: Workspace) -> Iterator[Removal]:
     settings_file = user_settings_file(ws.environ)
     if settings_file is not None and settings_file.exists():
         reason = "your settings for every repository."
-        yield Removal(str(settings_file), "settings", reason, f"rm {settings_file}")
+        yield Removal(
+            str(settings_file), "settings", reason, f"rm {shlex.quote(str(settings_file))}"
+        )
     reason = "the program, which other repositories may use."
     yield Removal("kl-hooks", "Python package", reason, "pip uninstall kl-hooks")
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import shlex
 import shutil
+from pathlib import Path
 from typing import Any, Final
 
 from kl_hooks.errors import EnvironmentProblem
@@ -16,6 +19,8 @@ from kl_hooks.store.state import (
     spool_directories,
 )
 
+_MOVED: Final = ".removed-"
+"""Between the name of a state directory that is deleted, and the number of the process."""
 _LOCK_TIMEOUT: Final = 10.0
 """Seconds to wait for a command that writes."""
 
@@ -55,19 +60,34 @@ def _remove_state(ws: Any, is_dry_run: bool) -> list[Removal]:
     if ws.store.address is not None:
         reason = "a database of a team; who administers it removes what this clone wrote."
         removals.append(Removal(ws.store.address.place, "team's database", reason))
+    if not directory.is_symlink():
+        removals += _remove_abandoned(directory, is_dry_run)
     if not os.path.lexists(directory):
         return removals
     if ws.state.origin == "override" or directory.is_symlink():
         reason = "KL_STATE, kl.state or a link names this folder; it may have files of others."
-        return [*removals, Removal(str(directory), "state", reason, f"rm -r {directory}")]
+        return [
+            *removals,
+            Removal(str(directory), "state", reason, f"rm -r {shlex.quote(str(directory))}"),
+        ]
     if not is_dry_run:
         _delete(ws.state)
     return [*removals, Removal(str(directory), "state, with receipts, claims and candidates")]
 
 
+def _remove_abandoned(directory: Path, is_dry_run: bool) -> list[Removal]:
+    """Remove what a `kl uninstall` that was killed has moved aside."""
+    removals = []
+    for folder in sorted(directory.parent.glob(f"{glob.escape(directory.name)}{_MOVED}*")):
+        if not is_dry_run:
+            shutil.rmtree(folder)
+        removals.append(Removal(str(folder), "state that an interrupted kl uninstall moved aside"))
+    return removals
+
+
 def _delete(state: State) -> None:
     """Delete the state directory, at once for everybody who looks. StoreBusy, OSError."""
-    removed = state.directory.with_name(f"{state.directory.name}.removed-{os.getpid()}")
+    removed = state.directory.with_name(f"{state.directory.name}{_MOVED}{os.getpid()}")
     with store_lock(state.lock, wait=_LOCK_TIMEOUT, what="kl uninstall"):
         state.directory.rename(removed)
     shutil.rmtree(removed)

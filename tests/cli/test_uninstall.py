@@ -162,9 +162,9 @@ def test_what_others_may_use_stays(
 
     done = answer(shop, environment)
     commands = {row["place"]: row["command"] for row in done["stays"]}
-    assert commands[str(settings)] == f"rm {settings}" and settings.exists()
+    assert commands[str(settings)] == f"rm '{settings}'" and settings.exists()
     assert commands[".kl/"] == "git rm -r .kl"
-    assert commands[str(other)] == f"cd '{other}' && kl uninstall"
+    assert commands[str(other)] == f"cd {other} && kl uninstall"
     assert commands["refs/notes/kl/receipts/me"] == "git update-ref -d refs/notes/kl/receipts/me"
     refs = sh(shop.root, "for-each-ref", "--format=%(refname)", "refs/notes").split()
     assert refs == ["refs/notes/kl/receipts/me"]
@@ -186,11 +186,22 @@ def test_hooks_of_pre_commit_that_nobody_added_here_are_named(
 def test_a_folder_that_the_user_named_for_the_state_stays(
     shop: Checkout, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    place = tmp_path / "mine"
+    place = tmp_path / "my state"
     environment["KL_STATE"] = str(place)
     set_up(shop, environment)
     rows = {row["place"]: row for row in answer(shop, environment)["stays"]}
-    assert rows[str(place)]["command"] == f"rm -r {place}" and (place / "kl.db").exists()
+    assert rows[str(place)]["command"] == f"rm -r '{place}'" and (place / "kl.db").exists()
+
+
+def test_what_a_killed_uninstall_moved_aside_is_removed_by_the_next(
+    shop: Checkout, environment: dict[str, str]
+) -> None:
+    set_up(shop, environment)
+    abandoned = shop.root / ".git/kl.removed-123"
+    (shop.root / ".git/kl").rename(abandoned)
+    done = shop.kl("uninstall", env=environment)
+    assert done.returncode == 0 and str(abandoned) in done.stdout
+    assert not abandoned.exists()
 
 
 def test_only_a_person_removes_kl(shop: Checkout, environment: dict[str, str]) -> None:
