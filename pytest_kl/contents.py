@@ -62,6 +62,8 @@ _LEVELS: Final = 3
 """An object of a module, its attributes, and the items of these."""
 _WITHOUT_REFERENCES: Final = 2
 """The version of marshal's format: in newer ones bytes depend on how many refer to an object."""
+_MOST_BYTES: Final = 100_000
+"""Of a larger content no digest is compared: to read so much takes half a millisecond."""
 _MOST_PARTS: Final = 500
 """Of a larger container nothing but its own parts is compared."""
 _MOST_NODES: Final = 40
@@ -110,14 +112,16 @@ class Node(NamedTuple):
 
 def _digest_of(value: Any) -> int | None:
     """A number that changes with anything that is in a container; None where there are objects of
-    other types than those of constants and containers (`marshal`, which runs no code of these).
+    other types than those of constants and containers (`marshal`, which runs no code of these), and
+    where all together is too large to be read at each test.
     """
     if type(value) not in _FOLLOWED:
         return None
     try:
-        return hash(dumps(value, _WITHOUT_REFERENCES))
+        content = dumps(value, _WITHOUT_REFERENCES)
     except ValueError:
         return None
+    return hash(content) if len(content) <= _MOST_BYTES else None
 
 
 class _TooLarge(Exception):
@@ -467,8 +471,9 @@ class Contents:
         """
         if type(value) in (tuple, frozenset) and all(type(part) in PLAIN for part in parts):
             return None
-        itself = all(type(part) in _LASTING for part in parts)
-        return Node(parts if itself else list(map(identity, parts)), itself, (), _digest_of(value))
+        if all(type(part) in _LASTING for part in parts):
+            return Node(parts, True, ())
+        return Node(list(map(identity, parts)), False, (), _digest_of(value))
 
     def _public_attributes(self, value: Any) -> Mapping[str, Any] | None:
         """Of an object of the standard library; None for any other one. Without them nothing can be

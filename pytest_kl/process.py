@@ -171,9 +171,9 @@ class _Container:
         `is_registered` by the import of a library, and nothing else differs.
         """
         before, self._items = self._items, self._read()
-        known = frozenset(before)
-        added = [entry for entry in self._entries() if identity(entry) not in known]
-        is_only_more = [item for item in self._items if item in known] == before
+        earlier = frozenset(before)
+        added = [entry for entry in self._entries() if identity(entry) not in earlier]
+        is_only_more = [item for item in self._items if item in earlier] == before
         if is_only_more and added and all(map(is_registered, added)):
             if self._first == before:
                 self._first = self._items

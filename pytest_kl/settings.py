@@ -24,8 +24,8 @@ def _of_module(name: str, function: str) -> Reader | None:
     module = sys.modules.get(name)
     if module is None:
         return None
-    found: Reader | None = module_namespace(module).get(function)
-    return found
+    reader: Reader | None = module_namespace(module).get(function)
+    return reader
 
 
 def _locale() -> Reader | None:

@@ -218,9 +218,9 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _signing_key(given: str) -> str:
-    if given:
-        return given
+def _signing_key(option: str) -> str:
+    if option:
+        return option
     configured = subprocess.run(
         ["git", "config", "--get", "kl.signingKey"], cwd=ROOT, capture_output=True, text=True
     )

@@ -125,7 +125,12 @@ def soak(stage: Any, subjects: Sequence[Any], state: State, options: argparse.Na
         ]
         if not waiting or time.monotonic() >= end:
             return
-        subject = min(waiting, key=lambda one: state.of(one.name)["done"] / one.asked)
+        subject = min(
+            waiting,
+            key=lambda waiting_subject: (
+                state.of(waiting_subject.name)["done"] / waiting_subject.asked
+            ),
+        )
         figures = state.of(subject.name)
         number = figures["rounds"] if options.round is None else options.round
         dice = random.Random(f"{state.seed} {subject.name} {number}")

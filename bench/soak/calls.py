@@ -61,7 +61,7 @@ def _play_writer(stage: Stage, dice: random.Random, kind: Call, writer: Writer) 
         if failure.fired == 0:
             break
         outcome.done += 1
-        acknowledged = {one.name: [f"base{one.name}"] for one in WRITERS if one.stored}
+        acknowledged = {writer.name: [f"base{writer.name}"] for writer in WRITERS if writer.stored}
         if failure.answer.acknowledged and writer.stored:
             acknowledged[writer.name].append(key)
         problems = [*failure.answer.problems]
@@ -87,7 +87,7 @@ def _play_reader(stage: Stage, dice: random.Random, kind: Call, place: int) -> O
         outcome.done += failure.fired > 0
         words = f"{' '.join(command)}, {kind.name} {at} {errorcode[errno]}: "
         outcome.problems += [words + problem for problem in failure.answer.problems]
-    acknowledged = {one.name: [f"base{one.name}"] for one in WRITERS if one.stored}
+    acknowledged = {writer.name: [f"base{writer.name}"] for writer in WRITERS if writer.stored}
     outcome.problems += stage.child(partial(check, stage, acknowledged, {})).answer
     return outcome
 

@@ -209,7 +209,8 @@ class LocalHandler(BaseHTTPRequestHandler):
             raise Refused(
                 HTTPStatus.FORBIDDEN, f"the Host is not {HOST}:{self.server.server_port}."
             )
-        if any(one.lower().removeprefix("http://") not in self.server.hosts for one in origins):
+        names = {origin.lower().removeprefix("http://") for origin in origins}
+        if not names <= self.server.hosts:
             raise Refused(HTTPStatus.FORBIDDEN, "sent on behalf of another origin.")
         if self.header("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
             raise Refused(HTTPStatus.FORBIDDEN, "sent on behalf of another site.")

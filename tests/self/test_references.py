@@ -93,9 +93,9 @@ def is_there(reference: str, package: str) -> bool:
             if place is None:
                 continue
             is_ours = True
-            rest = parts[length:]
+            names = parts[length:]
             init = place / "__init__.py" if place.is_dir() else place
-            if not rest or rest[0] in bound(init):
+            if not names or names[0] in bound(init):
                 return True
     is_setting = reference.replace(".", "_") in Settings._fields
     return is_setting or not is_ours
