@@ -417,15 +417,8 @@ def _write(
     db: Database, batch: Mapping[str, Cut], wanted: Mapping[str, _Source], removed: Sequence[str]
 ) -> None:
     """Replace these documents. Inside one transaction."""
-    db.execute("DELETE FROM document_embedded")
     old = [(name,) for name in chain(batch, removed)]
-    names = (
-        "DELETE FROM document_names WHERE chunk IN (SELECT id FROM document_chunks WHERE document"
-        " = ?)"
-    )
-    db.many(names, old)
-    db.many("DELETE FROM document_chunks WHERE document = ?", old)
-    db.many("DELETE FROM document_files WHERE document = ?", old)
+    _delete(db, old)
     ((first,),) = db.rows("SELECT COALESCE(MAX(id), 0) + 1 FROM document_chunks")
     texts: dict[str, list[index.Document]] = {name: [] for (name,) in old}
     chunk_rows = list[Any]()
@@ -476,6 +469,18 @@ def _write(
     db.many("INSERT INTO document_chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", chunk_rows)
     db.many("INSERT OR IGNORE INTO document_names VALUES (?, ?, ?)", name_rows)
     index.replace_texts(db, texts, CHUNKS)
+
+
+def _delete(db: Database, names: Sequence[tuple[str]]) -> None:
+    """Delete what is stored of these documents."""
+    db.execute("DELETE FROM document_embedded")
+    db.many(
+        "DELETE FROM document_names"
+        " WHERE chunk IN (SELECT id FROM document_chunks WHERE document = ?)",
+        names,
+    )
+    db.many("DELETE FROM document_chunks WHERE document = ?", names)
+    db.many("DELETE FROM document_files WHERE document = ?", names)
 
 
 def _hash_text(text: str) -> str:

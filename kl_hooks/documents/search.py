@@ -323,18 +323,12 @@ def _search(
         notes = [f"documents: {indexed.trouble}"]
     else:
         notes = []
-    if "document" in looked:
-        allowed = visible_documents(ws, collections or None, may)
-    else:
-        allowed = {}
+    allowed = visible_documents(ws, collections or None, may) if "document" in looked else {}
     if "document" in wanted:
         notes += _waiting(ws, collections, may)
     if mode == "vector" and "code" in kinds:
         notes.append("code has no vectors: it is searched by words only.")
-        if wanted == ("code",):
-            mode = "keyword"
-        else:
-            mode = "hybrid"
+        mode = "keyword" if wanted == ("code",) else "hybrid"
     near, mode = _near_in_meaning(ws, query, mode, looked, allowed, may, options, notes)
     words = significant_words(query)
     asked = _Asked(query, words, mode, looked, wanted, allowed, may, options)

@@ -483,9 +483,25 @@ def _policy(ws: Workspace, trust_ref: str) -> VerifyPolicy:
     )
 
 
+def _content_asked(ws: Workspace, repo: Repository, asked: VerifyRequest) -> tuple[Content, str]:
+    """(the content that is judged, the revision that it is compared with; empty for none)"""
+    from kl_hooks.proof.impact import content_of
+
+    if asked.rev:
+        pushed_from = _known_commit(repo, ws.environ.get("PRE_COMMIT_FROM_REF", ""))
+    else:
+        pushed_from = ""
+    if asked.staged or asked.changed:
+        content = content_of(ws, staged=asked.staged, changed=asked.changed)
+        return content, content.before if asked.changed else pushed_from
+    trees = _trees_at(ws, asked.rev)
+    if asked.rev:
+        return Content(trees, trees[0], pushed_from or f"{asked.rev}^"), pushed_from
+    return Content(trees, None, "HEAD"), pushed_from
+
+
 def _judged(ws: Workspace, asked: VerifyRequest, notes: list[str]) -> _Judgment:
     from kl_hooks.proof.gate import judge
-    from kl_hooks.proof.impact import content_of
     from kl_hooks.proof.nearest import nearest
 
     assert ws.repo is not None
@@ -493,23 +509,9 @@ def _judged(ws: Workspace, asked: VerifyRequest, notes: list[str]) -> _Judgment:
         trusted = resolve_commit(ws.repo, asked.trust_ref)
     else:
         trusted = ""
-    if asked.rev:
-        pushed_from = _known_commit(ws.repo, ws.environ.get("PRE_COMMIT_FROM_REF", ""))
-    else:
-        pushed_from = ""
-    if asked.staged or asked.changed:
-        content = content_of(ws, staged=asked.staged, changed=asked.changed)
-        trees = content.trees
-        committed = content.other is not None
-    else:
-        trees = _trees_at(ws, asked.rev)
-        committed = bool(asked.rev)
-        content = Content(
-            trees,
-            trees[0] if committed else None,
-            pushed_from or (f"{asked.rev}^" if asked.rev else "HEAD"),
-        )
-    base = content.before if asked.changed else pushed_from
+    content, base = _content_asked(ws, ws.repo, asked)
+    trees = content.trees
+    committed = content.other is not None
     with all_evidence(ws, notes, trust_ref=trusted) as evidence:
         entries, proof = judge(
             ws,

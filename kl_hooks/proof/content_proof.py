@@ -210,21 +210,13 @@ def _proof_of_passing(
     transferred = _transferred_runs(proving, facts.other_runs)
     transferred_tests, compared_tests = _test_numbers(transferred)
     observations = [*_observations(complete.alone, facts.parents), *complete.joint_observations]
-    if facts.expected and failures.accepted:
-        known_failures = facts.expected().known_failures
-    else:
-        known_failures = ()
     if counting:
         newest = counting[0].run.receipt.selection
     else:
         newest = {}
     limits, undoing = addopts_limits(newest)
     return Proof(
-        known_failures=tuple(
-            failure
-            for failure in known_failures
-            if any(failure.covers(failed.test) for failed in failures.accepted)
-        ),
+        known_failures=_applied_known_failures(failures, facts),
         tier=tier(observations, strength),
         run=whole.receipt.run if whole else next(iter(names), None),
         reasons=(
@@ -252,6 +244,17 @@ def _proof_of_passing(
         stale=_most_valid_run(facts.other_runs) if complete.missing else "",
         command=_command(complete.missing, facts.other_runs, undoing) if complete.missing else "",
         undone_addopts=limits,
+    )
+
+
+def _applied_known_failures(failures: FailedTests, facts: ContentFacts) -> tuple[KnownFailure, ...]:
+    """Those of the settings by which a failure was accepted."""
+    if not facts.expected or not failures.accepted:
+        return ()
+    return tuple(
+        known_failure
+        for known_failure in facts.expected().known_failures
+        if any(known_failure.covers(failed.test) for failed in failures.accepted)
     )
 
 

@@ -214,15 +214,7 @@ def expected_tests(
         for p in source.blobs
         if p.endswith(".py") and not any(path_matches(p, glob) for glob in exclude)
     ]
-    wanted: dict[str, tuple[PytestConfig, str]] = {}
-    for path in python:
-        now = configs.for_file(path)
-        earlier_config = older.for_file(path)
-        if now.collects(path):
-            wider = now.wider(earlier_config)
-            wanted[path] = (wider, _narrower(now, earlier_config, label) if wider != now else "")
-        elif earlier_config.collects(path):
-            wanted[path] = (earlier_config, _narrower(now, earlier_config, label))
+    wanted = _wanted_files(python, configs, older, label)
     configured, changed = _configured(configs, older if before is not None else None, label)
     omitted = sorted(path for path in wanted if configured.ignores(path))
     wanted = {path: wanted[path] for path in wanted if path not in omitted}
@@ -253,6 +245,24 @@ def expected_tests(
         notes=(*changed, *configured.notes(omitted)),
         unread=configs.unread,
     )
+
+
+def _wanted_files(
+    paths: Iterable[str], configs: PytestConfigs, older: PytestConfigs, label: str
+) -> dict[str, tuple[PytestConfig, str]]:
+    """File that one of both collects → the wider configuration of it, and how the newer one is
+    narrower than that of `label`; empty where it is not.
+    """
+    wanted: dict[str, tuple[PytestConfig, str]] = {}
+    for path in paths:
+        now = configs.for_file(path)
+        earlier_config = older.for_file(path)
+        if now.collects(path):
+            wider = now.wider(earlier_config)
+            wanted[path] = (wider, _narrower(now, earlier_config, label) if wider != now else "")
+        elif earlier_config.collects(path):
+            wanted[path] = (earlier_config, _narrower(now, earlier_config, label))
+    return wanted
 
 
 def _texts(

@@ -117,14 +117,7 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
         listed = authored_files(ws.root, kinds, ws.clock.now() * 1000)
         known_files = _known_files(db, digest, kinds)
         known_pages = _known_pages(db)
-        if db:
-            row = db.row("SELECT value FROM authored_from WHERE name = ?", (_CHANGE,))
-        else:
-            row = None
-        if row and _is_read_with(db, digest):
-            cursor = int(row[0])
-        else:
-            cursor = 0
+        cursor = _cursor(db, digest)
         changed, newest = _changed_rows(ws, cursor)
         pages = docs_pages(ws) if whole else known_pages
         same = known_files == listed and newest == cursor and known_pages == pages
@@ -166,6 +159,14 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
             db.execute("DELETE FROM authored_from WHERE name = ?", (name,))
             db.execute("INSERT INTO authored_from (name, value) VALUES (?, ?)", (name, value))
         return SyncResult(len(paths), _stored_problems(db))
+
+
+def _cursor(db: Database | None, digest: str) -> int:
+    """The number of the last change of rows that the index has; 0 where another reader made it."""
+    if db is None or not _is_read_with(db, digest):
+        return 0
+    row = db.row("SELECT value FROM authored_from WHERE name = ?", (_CHANGE,))
+    return int(row[0]) if row else 0
 
 
 def _is_read_with(db: Database | None, digest: str) -> bool:

@@ -20,7 +20,7 @@ from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
-from kl_hooks.records.events import list_events
+from kl_hooks.records.events import Event, list_events
 from kl_hooks.records.liveness import stale_reasons
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.repository import is_expired
@@ -114,12 +114,7 @@ def check_health(
     manifest, no_manifest = _manifest(ws)
     seeds, no_seeds = _outdated_seeds(ws)
     events = list_events(ws)
-    # of several uses the last one counts; ISO 8601 in UTC sorts as text
-    used = {
-        one.record: micros(one.at)
-        for one in sorted(events, key=lambda one: one.at)
-        if one.name in _USES
-    }
+    used = _last_uses(events)
     since = min((micros(one.at) for one in events), default=0)
     if used:
         no_events = ""
@@ -152,6 +147,16 @@ def check_health(
         line for line in (no_symbols, no_manifest, synced.trouble, no_seeds, no_events) if line
     )
     return Health(len(records) + len(unreadable), tuple(issues), synced.problems, gaps)
+
+
+def _last_uses(events: Iterable[Event]) -> dict[str, int]:
+    """Record → when it was used last, microseconds since 1970."""
+    # ISO 8601 in UTC sorts as text, so the last one of a record stays
+    return {
+        event.record: micros(event.at)
+        for event in sorted(events, key=lambda event: event.at)
+        if event.name in _USES
+    }
 
 
 def _issue(record: Record, sort: str, reason: str) -> Issue:
