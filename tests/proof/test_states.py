@@ -136,6 +136,16 @@ def put(value):
     MODE = value
 def get(): return MODE
 """,
+    "deep in containers": """
+TABLE = {"a": {"b": {"c": {"d": {"e": [0]}}}}}
+def put(value): TABLE["a"]["b"]["c"]["d"]["e"][0] = value
+def get(): return TABLE["a"]["b"]["c"]["d"]["e"][0]
+""",
+    "one of many lists": """
+TABLE = {number: [0] for number in range(600)}
+def put(value): TABLE[3][0] = value
+def get(): return TABLE[3][0]
+""",
     "level of a logger": """
 import logging
 LOG = logging.getLogger(__name__)
