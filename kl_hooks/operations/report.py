@@ -21,7 +21,6 @@ from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.commits import subject_of
 from kl_hooks.git.identity import remote_name
 from kl_hooks.git.run import one_moment
-from kl_hooks.git.worktree import tree_of_revision
 from kl_hooks.graph import links
 from kl_hooks.kinds.catalog import DECISION, FAILURE, MEMORY, OBJECTIVE
 from kl_hooks.kinds.objective import reported_progress
@@ -42,7 +41,7 @@ from kl_hooks.operations.report_tests import ReportTests, report_tests
 from kl_hooks.operations.report_text import ReportTexts
 from kl_hooks.operations.status import stale_claims
 from kl_hooks.operations.verify import VERIFY, VerifyAnswer, VerifyRequest
-from kl_hooks.proof.difference import Base, changed_states, difference
+from kl_hooks.proof.difference import difference, states_since
 from kl_hooks.proof.facts import VALID
 from kl_hooks.proof.failing import failing_tests
 from kl_hooks.proof.impact import Content, Runs, changed_symbols, content_of
@@ -238,14 +237,7 @@ class _Parts:
         """The files and symbols of a change, among those that are on disk."""
         repo = self._ws.repo
         assert repo is not None
-        if change.before:
-            tree = tree_of_revision(repo, change.before)
-        else:
-            tree = None
-        if tree:
-            states = changed_states(repo, Base(tree, {}), change.other)
-        else:
-            states = {}
+        states = states_since(repo, change.before, change.other)
         changes = difference(self._ws, repo, states, change.other).changes.values()
         symbols = (
             Place(file.path, local)

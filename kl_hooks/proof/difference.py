@@ -93,6 +93,14 @@ def changed_states(repo: Repository, base: Base, other: str | None) -> dict[str,
     return {path: pair for path, pair in states.items() if pair[0] != pair[1]}
 
 
+def states_since(repo: Repository, revision: str, other: str | None) -> dict[str, tuple[str, str]]:
+    """As `changed_states`, since a revision; nothing where there is none of this name."""
+    tree = tree_of_revision(repo, revision) if revision else None
+    if tree is None:
+        return {}
+    return changed_states(repo, Base(tree, {}), other)
+
+
 def difference(
     ws: Workspace, repo: Repository, changed: Mapping[str, tuple[str, str]], other: str | None
 ) -> Difference:

@@ -24,7 +24,7 @@ from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import is_test_path
 from kl_hooks.proof.content_policy import expected_of_content
 from kl_hooks.proof.content_source import content_source
-from kl_hooks.proof.difference import Base, changed_states, difference
+from kl_hooks.proof.difference import difference, states_since
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE, VALID, FileChange, Verdict
 from kl_hooks.proof.failed_tests import FailedTests
 from kl_hooks.proof.gate import facts_of_content
@@ -307,17 +307,13 @@ def symbol_states(
     count.
     """
     repo = repository_of(ws)
-    if content.before:
-        tree = tree_of_revision(repo, content.before)
-    else:
-        tree = None
-    if tree is None:
-        return []
     states = {
         path: pair
-        for path, pair in changed_states(repo, Base(tree, {}), content.other).items()
+        for path, pair in states_since(repo, content.before, content.other).items()
         if _below(path, paths)
     }
+    if not states:
+        return []
     content_difference = difference(ws, repo, states, content.other)
     runs = Runs(ws, snapshot, content)
     parts = [one for one in runs.parts if not origin or _is_of_ci(one.original, ws.environ)]

@@ -18,11 +18,10 @@ from kl_hooks.code.query.session import open_graph
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.executed import test_path
 from kl_hooks.evidence.provenance import worktree_state
-from kl_hooks.git.worktree import tree_of_revision
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.proof.content_source import content_source
 from kl_hooks.proof.defined_tests import expected_names
-from kl_hooks.proof.difference import Base, changed_states, file_changes
+from kl_hooks.proof.difference import file_changes, states_since
 from kl_hooks.proof.expected_tests import expected_tests
 from kl_hooks.proof.facts import VALID
 from kl_hooks.proof.impact import Content, Result, Runs, content_of, repository_of
@@ -286,14 +285,7 @@ def _changes(ws: Workspace, runs: Runs, content: Content) -> Mapping[str, FileCh
     run.
     """
     repo = repository_of(ws)
-    if content.before:
-        tree = tree_of_revision(repo, content.before)
-    else:
-        tree = None
-    if tree:
-        states = changed_states(repo, Base(tree, {}), content.other)
-    else:
-        states = {}
+    states = states_since(repo, content.before, content.other)
     if states:
         return file_changes(ws, repo, states, content.other)
     if not runs.parts:
