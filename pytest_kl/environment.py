@@ -233,7 +233,8 @@ def omitted_test_files(
     """`{"files", "first", "ignored"}`; None where nothing is omitted, judged by arguments and
     `--ignore`. `ignored`: how many `--ignore` and `--ignore-glob` alone omit.
 
-    The project's test files are those that `python_files` fits, below `testpaths` where there are
+    The project's test files are those that `python_files` fits, and those of which its options make
+    doctests, below `testpaths` where there are
     any, else under the folder of pytest's configuration file, else in the whole repository.
     """
     if repo is None or not _may_omit_files(config, repo):
@@ -250,7 +251,7 @@ def omitted_test_files(
     for name, path in _project_files(config, repo, listing):
         is_asked = _below(path, asked)
         is_ignored = _below(path, ignored) or any(fnmatch(str(path), glob) for glob in globs)
-        if is_ignored or not is_asked:
+        if (is_ignored or not is_asked) and _has_tests(config, path):
             missing.append(name)
             by_options += is_asked
     if not missing:
@@ -276,7 +277,7 @@ def _may_omit_files(config: pytest.Config, repo: Repository) -> bool:
 def _project_files(
     config: pytest.Config, repo: Repository, listing: FileListing
 ) -> Iterator[tuple[str, Path]]:
-    """The project's test files: name from the repository's top, and real path."""
+    """The project's files that pytest looks into: name from the repository's top, and real path."""
     top = _real(repo.top)
     folder = _project_folder(config, repo)
     wanted = [
@@ -284,10 +285,12 @@ def _project_files(
         for pattern in config.getini("testpaths")
         for found in glob.iglob(str(folder / pattern), recursive=True)  # noqa: PTH207 (may be absolute, as pytest has it)
     ]
-    patterns = config.getini("python_files")
+    doctests = _doctest_patterns(config)
+    patterns = [*config.getini("python_files"), *doctests]
+    endings = [".py", *(os.path.splitext(pattern)[1] for pattern in doctests)]  # noqa: PTH122 (globs)
     closed = config.getini("norecursedirs")
     # a set: git lists a path in conflict once for each stage
-    for name in sorted(set(listing.paths((".py",)))):
+    for name in sorted(set(listing.paths(endings))):
         path = top / name
         # git lists a tracked file also after it was deleted on disk; a name that ends in `/` is
         # another repository
@@ -301,6 +304,27 @@ def _project_files(
             fnmatch(part, one) for part in parts for one in closed
         ):
             yield name, path
+
+
+def _doctest_patterns(config: pytest.Config) -> list[str]:
+    """Names of the files of which pytest collects examples."""
+    if not config.pluginmanager.hasplugin("doctest"):
+        return []
+    texts = [str(glob) for glob in config.getoption("doctestglob", None) or ("test*.txt",)]
+    return [*texts, *(["*.py"] if config.getoption("doctestmodules", False) else [])]
+
+
+def _has_tests(config: pytest.Config, path: Path) -> bool:
+    """Whether a file that pytest looks into surely has tests by its name, or has examples."""
+    if path.suffix == ".py" and _fits(path, config.getini("python_files")):
+        return True
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return False
+    # pytest imports neither of them for their doctests
+    is_setup = path.name == "setup.py" and (b"setuptools" in content or b"distutils" in content)
+    return b">>>" in content and not is_setup and path.name != "__main__.py"
 
 
 def _real(path: Path) -> Path:

@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.config.settings import KnownFailure
 from kl_hooks.git.files import path_matches
-from kl_hooks.proof.configured_selection import ConfiguredSelection, doctest_globs
+from kl_hooks.proof.configured_selection import (
+    ConfiguredSelection,
+    collects_doctests,
+    doctest_globs,
+)
 from kl_hooks.proof.content_source import ContentSource
 from kl_hooks.proof.defined_tests import (
     DefinedTests,
@@ -81,6 +85,8 @@ class Expected:
     unread: tuple[str, ...] = ()
     texts: frozenset[str] = frozenset()
     """Files with examples that pytest collects as doctests, and that are no Python."""
+    modules: frozenset[str] = frozenset()
+    """Python files of which pytest collects the examples in docstrings, that have some."""
 
     def accepts_failure(self, test: str) -> bool:
         """Whether a failure of this test is known, or its file is none of the tests."""
@@ -103,7 +109,7 @@ class Expected:
         else:
             content = None
         return content is not None and any(
-            f".{name}".endswith(f".{end}") for end in doctest_names(content, path)
+            _is_end_of_one(example, [name]) for example in doctest_names(content, path)
         )
 
     def lost_source(self, path: str, name: str, doctests: bool) -> bool:
@@ -140,6 +146,7 @@ class Expected:
             ]
             unsure += open_
         missing += self._missing_texts(reported)
+        missing += self._missing_modules(reported)
         return Assessment(tuple(missing), tuple(unsure))
 
     def _missing_texts(self, reported: Reported) -> Iterator[Missing]:
@@ -147,6 +154,17 @@ class Expected:
             is_settled = path in reported.tests or reported.skips(path) or reported.omits(path)
             if not is_settled and not reported.complete(path, [path.rpartition("/")[2]]):
                 yield Missing(path, "no complete run collected its examples")
+
+    def _missing_modules(self, reported: Reported) -> Iterator[Missing]:
+        for path in sorted(self.modules):
+            if reported.everything or reported.skips(path) or reported.omits(path):
+                continue
+            examples = doctest_names(self.text(path) or b"", path)
+            names = reported.tests.get(path, set())
+            unreported = {example for example in examples if not _is_end_of_one(example, names)}
+            # what a decorator hides, or replaces, is never collected
+            if unreported and not reported.complete_doctests(path, unreported):
+                yield Missing(path, "no complete run collected the examples of its docstrings")
 
     def _unsure(self, path: str, defined: DefinedTests | None) -> str:
         """Why it is unknown whether this file has tests that could be collected; empty where it is
@@ -157,6 +175,11 @@ class Expected:
         if defined is None:
             return "its content could not be read"
         return defined.error
+
+
+def _is_end_of_one(example: str, names: Iterable[str]) -> bool:
+    """Whether one of these names, such as `shop.cart.Cart.total`, ends with `Cart.total`."""
+    return any(f".{name}".endswith(f".{example}") for name in names)
 
 
 def compare_file(
@@ -242,6 +265,7 @@ def expected_tests(
         source.text,
         configured,
         texts=_texts(source, configs, configured, exclude),
+        modules=_modules_with_examples(source, python, configs, configured),
         notes=(*changed, *configured.notes(omitted)),
         unread=configs.unread,
     )
@@ -283,6 +307,37 @@ def _texts(
             candidates.append(path)
     paths = [path for path in candidates if not any(path_matches(path, glob) for glob in exclude)]
     return frozenset(path for path, content in source.read(paths) if _EXAMPLE in content)
+
+
+def _modules_with_examples(
+    source: ContentSource,
+    paths: Iterable[str],
+    configs: PytestConfigs,
+    configured: ConfiguredSelection,
+) -> frozenset[str]:
+    """The modules of which pytest collects the examples in docstrings."""
+    collecting = {
+        config: collects_doctests(config.addopts)
+        for config in {PytestConfig(), *configs.by_folder.values()}
+    }
+    candidates = []
+    for path in paths:
+        config = configs.for_file(path)
+        is_collected = collecting.get(config) and config.collects_by(path, ("*.py",))
+        if is_collected and not configured.ignores(path):
+            candidates.append(path)
+    return frozenset(
+        path
+        for path, content in source.read(candidates)
+        if _EXAMPLE in content and not _is_script(path, content)
+    )
+
+
+def _is_script(path: str, content: bytes) -> bool:
+    """Whether pytest never imports a module for its doctests (`_pytest/doctest.py`)."""
+    name = path.rpartition("/")[2]
+    is_setup = name == "setup.py" and (b"setuptools" in content or b"distutils" in content)
+    return is_setup or name == "__main__.py"
 
 
 def _configured(

@@ -9,7 +9,7 @@ change reaches prove a content.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -131,18 +131,39 @@ class OtherRun:
         `doubtful`: names such as `TestA::test_b` in the file that pytest may collect, and that no
         run reported.
         """
-        limits = selection_limits(self.original.receipt.selection)
-        asked = not limits and not self.original.receipt.environment.get("rootdir")
-        if limits.keys() == {"left_out"} and "::" not in str(
-            self.original.receipt.selection.get("args")
-        ):
-            asked = any(test_path(name) == path for name in self.verdicts)
+        asked = self._asked(path)
         change = self.changes.changes.get(path)
         if not asked or change is None:
             return asked
         # what was not collected then, and is the same, is not collected now; whatever is new must
         # be reported
         return all(_is_same(change, name) for name in doubtful)
+
+    def has_asked_for_doctests(self, path: str, names: Collection[str]) -> bool:
+        """Whether the run asked this module for all its doctests, when the definitions of these
+        names (`Cart.total`) had the docstrings of now.
+        """
+        if not self._asked(path):
+            return False
+        if path not in self.changes.changes:
+            return True
+        contents = (self.changes.text(path, side) for side in (0, 1))
+        before, now = (
+            self.changes.source.import_time(content).docs if content is not None else {}
+            for content in contents
+        )
+        # the docstring of the module itself is under no name; its example has that of the file
+        keys = (name if name in now else "" for name in names)
+        return all(key in before and before[key] == now.get(key) for key in keys)
+
+    def _asked(self, path: str) -> bool:
+        """Whether the run asked this file for all its tests."""
+        limits = selection_limits(self.original.receipt.selection)
+        if limits.keys() == {"left_out"} and "::" not in str(
+            self.original.receipt.selection.get("args")
+        ):
+            return any(test_path(name) == path for name in self.verdicts)
+        return not limits and not self.original.receipt.environment.get("rootdir")
 
     @classmethod
     def judged(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,9 @@ class Reported:
     unchanged: list[Callable[[str, Sequence[str]], bool]] = field(default_factory=list)
     """Of each run of other content: whether it asked a file for its tests that has the same ones
     now, given the names of which that is not certain."""
+    unchanged_doctests: list[Callable[[str, Collection[str]], bool]] = field(default_factory=list)
+    """Of each of these runs: whether it asked a module for its doctests that has the same examples
+    now, given the names of definitions."""
     _collected: list[tuple[int, str]] = field(default_factory=list)
     """Of each limited run: how many tests it collected, and the digest of their names (empty: an
     older kl's).
@@ -130,4 +133,12 @@ class Reported:
             self.everything
             or path in self.whole
             or any(asked(path, doubtful) for asked in self.unchanged)
+        )
+
+    def complete_doctests(self, path: str, names: Collection[str]) -> bool:
+        """Whether a run has asked a module for all its doctests, when these definitions had the
+        docstrings of now.
+        """
+        return self.complete(path, [path]) or any(
+            asked(path, names) for asked in self.unchanged_doctests
         )

@@ -385,3 +385,62 @@ def test_a_doctest_that_was_asked_for_once_is_not_expected(tmp_path: Path, home:
     repo.commit()
     assert repo.pytest().returncode == 0
     assert repo.kl("verify").returncode == 0
+
+
+def test_new_examples_in_docstrings_are_expected(tmp_path: Path, home: Path) -> None:
+    ini = "[pytest]\naddopts = --doctest-modules\n"
+    scripts = {
+        "setup.py": '"""\n>>> 1 + 1\n3\n"""\nimport setuptools\n',
+        "pkg/__main__.py": DOCTEST,
+    }
+    repo = checkout(
+        tmp_path / "repo",
+        {
+            "alpha.py": DOCTEST,
+            "test_x.py": "def test_x(): pass\n",
+            "pytest.ini": ini,
+        },
+    )
+    for path, text in scripts.items():
+        repo.write(path, text)
+    repo.commit()
+    assert repo.pytest().returncode == 0
+    repo.write("alpha.py", f"{DOCTEST}# a comment\n")
+    repo.commit()
+    assert repo.pytest("alpha.py").returncode == 0
+    assert repo.kl("verify").returncode == 0
+    repo.write("pkg/more.py", DOCTEST.replace("3", "4"))
+    repo.commit()
+    done = repo.kl("verify")
+    assert (done.returncode, "pkg/more.py: no complete run" in done.stdout) == (1, True), (
+        done.stdout
+    )
+    # another file ran: that says nothing of this one
+    assert repo.pytest("test_x.py").returncode == 0
+    assert repo.kl("verify").returncode == 1
+    repo.write("pkg/more.py", DOCTEST)
+    repo.commit()
+    assert repo.pytest("pkg/more.py").returncode == 0
+    assert repo.kl("verify").returncode == 0
+
+
+def test_an_example_that_a_decorator_hides_is_not_expected(tmp_path: Path, home: Path) -> None:
+    hidden = 'def hide(function):\n    return len\n\n\n@hide\ndef f():\n    """\n    >>> 1\n    2\n    """\n'
+    repo = checkout(
+        tmp_path / "repo",
+        {
+            "alpha.py": hidden,
+            "test_x.py": "def test_x(): pass\n",
+            "pytest.ini": "[pytest]\naddopts = --doctest-modules\n",
+        },
+    )
+    assert repo.pytest().returncode == 0
+    assert repo.kl("verify").returncode == 0
+    # the file differs, its docstrings do not
+    repo.write("alpha.py", f"{hidden}# a comment\n")
+    repo.commit()
+    done = repo.kl("verify")
+    assert (done.returncode, "alpha.py: no" in done.stdout) == (0, False), done.stdout
+    repo.write("alpha.py", hidden.replace("2", "3"))
+    repo.commit()
+    assert repo.kl("verify").returncode == 1

@@ -99,3 +99,24 @@ def test_another_idea_of_what_a_test_is(tmp_path: Path) -> None:
     selection = only(repo).opening["selection"]
     assert selection["overridden"] == ["python_files=test_a.py"]
     assert selection["config_file"] == str(tmp_path / "mine.ini")
+
+
+EXAMPLES = {
+    "tests/test_a.py": PASSES,
+    "src/shop.py": '"""\n>>> 1 + 1\n2\n"""\n',
+    "src/plain.py": '"""No example."""\n',
+    "src/__main__.py": '"""\n>>> 1 + 1\n2\n"""\n',
+    "setup.py": '"""\n>>> 1 + 1\n2\n"""\nimport setuptools\n',
+    "docs/guide.rst": ">>> 1 + 1\n2\n",
+    "docs/other.rst": "text\n",
+}
+
+
+def test_files_with_examples_are_omitted_where_they_are_collected(tmp_path: Path) -> None:
+    assert omitted(tmp_path / "a", "tests", files={**EXAMPLES, "pytest.ini": "[pytest]\n"}) is None
+    ini = "[pytest]\naddopts = --doctest-modules --doctest-glob=*.rst\n"
+    files = {**EXAMPLES, "pytest.ini": ini}
+    first = ["docs/guide.rst", "src/shop.py"]
+    assert omitted(tmp_path / "b", "tests", files=files) == {"files": 2, "first": first}
+    assert omitted(tmp_path / "c", "tests", "src", files=files) == {"files": 1, "first": first[:1]}
+    assert omitted(tmp_path / "d", ".", files=files) is None
