@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from enum import EnumType
 from opcode import opmap
 from operator import is_, itemgetter
 from types import (
@@ -31,6 +32,7 @@ from pytest_kl.contents import (
     CONTAINERS,
     MISSING,
     PLAIN,
+    attributes_of,
     identity,
     is_reserved,
     module_namespace,
@@ -52,6 +54,8 @@ _DEFINITIONS: Final = (PLAIN - {type(None)}) | {
 """The types of what a library defines. What it computes when it is asked first begins as None."""
 _MOST_ITEMS: Final = 200
 """A larger container is a table of the library."""
+_MOST_BYTES: Final = 100_000
+"""A larger array of bytes is not compared."""
 _CACHES: Final = frozenset(
     (
         "linecache.cache",
@@ -145,22 +149,60 @@ class _OwnNames:
                 yield Difference(self._owner, name, identity(value) == first)
 
 
+class _Functions:
+    """The code and defaults of the functions of a module or class of the repository."""
+
+    __slots__ = ("_first", "_functions", "_label", "_states")
+
+    def __init__(self, label: str, functions: list[FunctionType]) -> None:
+        self._label, self._functions = label, functions
+        self._first = self._states = [*map(_state_of_function, functions)]
+
+    def is_same(self) -> bool:
+        """Whether nothing differs from the last time."""
+        return [*map(_state_of_function, self._functions)] == self._states
+
+    def compare(self) -> Iterator[tuple[str, bool]]:
+        """(name, whether it is as it was first), of those that differ from the last time."""
+        before = self._states
+        self._states = [*map(_state_of_function, self._functions)]
+        everything = zip(self._functions, before, self._states, self._first, strict=True)
+        for function, last, now, first in everything:
+            if last != now:
+                yield f"{self._label}.{function.__name__}.__code__", now == first
+
+
+def _state_of_function(function: FunctionType) -> tuple[int, int, int]:
+    return (
+        identity(function.__code__),
+        identity(function.__defaults__),
+        identity(function.__kwdefaults__),
+    )
+
+
 class _Container:
-    """A list, dictionary or set that a module of the library shows to everybody."""
+    """A list, dictionary, set or array of bytes that is there for everybody."""
 
-    __slots__ = ("_first", "_items", "_value", "name")
+    __slots__ = ("_first", "_items", "_value", "is_table", "name")
 
-    def __init__(self, name: str, value: Any) -> None:
-        self.name, self._value = name, value
+    def __init__(self, name: str, value: Any, is_table: bool) -> None:
+        """`is_table`: what is added to it by others than the repository was computed, or is
+        registered once.
+        """
+        self.name, self._value, self.is_table = name, value, is_table
         self._first = self._items = self._read()
 
     def _entries(self) -> list[Any]:
         value = self._value
-        return [*value.values()] if isinstance(value, dict) else [*value]
+        return [*value, *value.values()] if isinstance(value, dict) else [*value]
 
     def _read(self) -> list[int]:
-        keys = [*self._value] if isinstance(self._value, dict) else []
-        return [*map(identity, [*keys, *self._entries()])]
+        if isinstance(self._value, bytearray):
+            return [hash(bytes(self._value))]
+        entries = [*map(identity, self._entries())]
+        if isinstance(self._value, set):
+            entries.sort()
+        return entries
 
     def is_same(self) -> bool:
         """Whether nothing differs from the last time."""
@@ -168,9 +210,11 @@ class _Container:
 
     def compare(self, is_registered: Callable[[Any], bool]) -> bool | None:
         """Whether what differs from the last time is as it was first. None where all that was added
-        `is_registered` by the import of a library, and nothing else differs.
+        `is_registered` by the import of a library, or is computed, and nothing else differs.
         """
         before, self._items = self._items, self._read()
+        if isinstance(self._value, bytearray):
+            return self._items == self._first
         earlier = frozenset(before)
         added = [entry for entry in self._entries() if identity(entry) not in earlier]
         is_only_more = [item for item in self._items if item in earlier] == before
@@ -198,7 +242,10 @@ class Process:
         """(label, namespace of its module, definitions) of modules and classes."""
         self._used: set[int] = set()
         """Identities of classes of libraries that are compared, and of modules that have them."""
+        self._with_tables: set[int] = set()
+        """Identities of installed modules of which containers are compared."""
         self._own: list[_OwnNames] = []
+        self._functions: list[_Functions] = []
         self._containers: list[_Container] = []
         self._settings = Settings()
         self._computed: dict[int, frozenset[str]] = {}
@@ -244,9 +291,14 @@ class Process:
             for name, is_first in definitions.compare():
                 if name not in self._names_computed_in(space):
                     yield Difference(None, f"{label}.{name}", is_first)
+        for functions in self._functions:
+            if not functions.is_same():
+                for name, is_first in functions.compare():
+                    yield Difference(None, name, is_first)
         for container in self._containers:
             if not container.is_same():
-                is_as_before = container.compare(self._is_of_new_library)
+                is_harmless = self._is_foreign if container.is_table else self._is_of_new_library
+                is_as_before = container.compare(is_harmless)
                 if is_as_before is not None:
                     yield Difference(None, container.name, is_as_before)
         for name, is_first in self._settings.compare():
@@ -282,6 +334,16 @@ class Process:
         module = self._loaded.get(name) if type(name) is str else None
         return module is not None and name not in self._modules and not self._is_own(module)
 
+    def _is_foreign(self, value: Any) -> bool:
+        """Whether an object is no definition of the repository."""
+        kind = type(value)
+        if kind is FunctionType:
+            name = value.__module__
+        else:
+            name = _module_of(value if issubclass(kind, type) else kind)
+        module = self._loaded.get(name) if type(name) is str else None
+        return module is None or not self._is_own(module)
+
     def _add(self, name: str, module: object) -> None:
         """A module is loaded. Of a library its classes are compared where the repository uses it:
         there are thousands.
@@ -294,24 +356,51 @@ class Process:
             return
         self._seen.add(identity(space))
         if self._is_own(module):
-            self._own.append(_OwnNames(module, space))
-            self._own += [
-                _OwnNames(value, namespace_of(value))
-                for value in [*space.values()]
-                if issubclass(type(value), type) and _module_of(value) == name
-            ]
+            self._add_own(name, module, space)  # type: ignore[arg-type]
             self._use(space)
             return
         self._add_definitions(name, space, space)
         if package in _STANDARD:
             self._containers += [
-                _Container(f"{name}.{key}", value)
+                _Container(f"{name}.{key}", value, is_table=False)
                 for key, value in [*space.items()]
                 if type(value) in CONTAINERS
                 and key[:1] != "_"
                 and f"{name}.{key}" not in _CACHES
                 and len(value) <= _MOST_ITEMS
             ]
+
+    def _add_own(self, name: str, module: ModuleType, space: Mapping[str, Any]) -> None:
+        """A module of the repository, and the classes that it defines."""
+        classes = [
+            value
+            for value in [*space.values()]
+            if issubclass(type(value), type) and _module_of(value) == name
+        ]
+        self._own.append(_OwnNames(module, space))
+        self._own += [_OwnNames(value, namespace_of(value)) for value in classes]
+        labels = {name: space, **{f"{name}.{_name_of(one)}": namespace_of(one) for one in classes}}
+        for label, names in labels.items():
+            functions = [
+                value
+                for value in [*names.values()]
+                if type(value) is FunctionType and value.__module__ == name
+            ]
+            if functions:
+                self._functions.append(_Functions(label, functions))
+        self._containers += [
+            _Container(f"{name}.{key}", value, is_table=False)
+            for key, value in [*space.items()]
+            if type(value) is bytearray and len(value) <= _MOST_BYTES
+        ]
+        # the members of an enumeration are there as long as their class
+        self._containers += [
+            _Container(f"{name}.{_name_of(one)}.{key}", attributes, is_table=False)
+            for one in classes
+            if issubclass(type(one), EnumType)
+            for key, member in [*namespace_of(one).get("_member_map_", {}).items()]
+            if type(attributes := attributes_of(member)) is dict
+        ]
 
     def _add_definitions(
         self, label: str, module_space: Mapping[str, Any], space: Mapping[str, Any]
@@ -331,11 +420,37 @@ class Process:
         for value in [*space.values()]:
             if issubclass(type(value), type):
                 self._add_class(value)
-            elif issubclass(type(value), ModuleType) and not self._is_own(value):
+            if not issubclass(type(value), ModuleType):
+                self._add_tables(self._loaded.get(_home_of(value)))
+            elif not self._is_own(value):
+                self._add_tables(value)
                 for inner in self._with_submodules(value):
                     for member in [*inner.values()]:
                         if issubclass(type(member), type):
                             self._add_class(member)
+
+    def _add_tables(self, module: object) -> None:
+        """The containers of an installed module that the repository uses, and of those of the same
+        package that define what it has.
+        """
+        if not issubclass(type(module), ModuleType):
+            return
+        package = str(module_namespace(module).get("__name__")).partition(".")[0]  # type: ignore[arg-type]
+        if package in _STANDARD or package in _TOOLS:
+            return
+        homes = {_home_of(value) for value in [*module_namespace(module).values()]}  # type: ignore[arg-type]
+        inner = (self._loaded.get(home) for home in homes if home.partition(".")[0] == package)
+        for other in (module, *inner):
+            is_module = issubclass(type(other), ModuleType)
+            if not is_module or identity(other) in self._with_tables or self._is_own(other):
+                continue
+            self._with_tables.add(identity(other))
+            space = module_namespace(other)  # type: ignore[arg-type]
+            self._containers += [
+                _Container(f"{space.get('__name__')}.{key}", value, type(value) in (dict, set))
+                for key, value in [*space.items()]
+                if type(value) in CONTAINERS and not is_reserved(key) and len(value) <= _MOST_ITEMS
+            ]
 
     def _with_submodules(self, module: ModuleType) -> list[Mapping[str, Any]]:
         """The namespace of a module; of a package of the standard library also what is in it:
@@ -382,6 +497,18 @@ class Process:
                 for name in code.co_names
             )
         return self._computed[key]
+
+
+def _home_of(value: Any) -> str:
+    """The module that defines a function or class; empty for anything else."""
+    kind = type(value)
+    if kind is FunctionType:
+        name = value.__module__
+    elif issubclass(kind, type):
+        name = _module_of(value)
+    else:
+        name = ""
+    return name if type(name) is str else ""
 
 
 def _modules_of(modules: Mapping[str, Any]) -> dict[str, int]:

@@ -7,6 +7,7 @@ Nothing is imported for it: what is not loaded was not set. Read without running
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -88,6 +89,77 @@ def _finders() -> list[int]:
     return [identity(finder) for finder in sys.meta_path if type(finder).__module__ not in own]
 
 
+def _mimetypes() -> Reader | None:
+    """What was added to the standard types; these are read from files when the first is asked for."""
+    if "mimetypes" not in sys.modules:
+        return None
+    space = module_namespace(sys.modules["mimetypes"])
+    standard: set[tuple[str, str]] = set()
+
+    def read(is_file: Callable[[str], bool] = os.path.isfile) -> Any:
+        types = space["_db"]
+        if types is None:
+            return set()
+        if not standard:
+            files = [file for file in space["knownfiles"] if is_file(file)]
+            standard.update(_all_types(space["MimeTypes"](files)))
+        return _all_types(types) - standard
+
+    return read
+
+
+def _all_types(types: Any) -> set[tuple[str, str]]:
+    tables = (*types.types_map, types.encodings_map, types.suffix_map)
+    return {pair for table in tables for pair in table.items()}
+
+
+def _temporary_folder() -> Reader | None:
+    """It is found out when it is asked for first."""
+    candidates: Any = _of_module("tempfile", "_candidate_tempdir_list")
+    if candidates is None:
+        return None
+    space = module_namespace(sys.modules["tempfile"])
+    usual = candidates()[0]
+    return lambda: space["tempdir"] or usual
+
+
+def _event_loop_policy() -> Reader | None:
+    """None is as good as that of the standard library, which is made when it is asked for first."""
+    if "asyncio.events" not in sys.modules:
+        return None
+    space = module_namespace(sys.modules["asyncio.events"])
+
+    def read() -> Any:
+        kind = type(space.get("_event_loop_policy"))
+        module = str(kind.__module__).partition(".")[0]
+        return None if module == "asyncio" or kind is type(None) else identity(kind)
+
+    return read
+
+
+def _value(module: str, name: str) -> Callable[[], Reader | None]:
+    """The value of a name of a module, of a dictionary its items."""
+
+    def reader() -> Reader | None:
+        if module not in sys.modules:
+            return None
+        space = module_namespace(sys.modules[module])
+
+        def read() -> Any:
+            value = space[name]
+            return dict(value) if type(value) is dict else identity(value)
+
+        return read
+
+    return reader
+
+
+def _threads() -> Reader | None:
+    """Those that are alive."""
+    active = module_namespace(sys.modules["threading"]).get("_active")
+    return (lambda: {*map(identity, [*active.values()])}) if type(active) is dict else None
+
+
 _SETTINGS: Final[dict[str, Callable[[], Reader | None]]] = {
     "locale.setlocale": _locale,
     "signal.signal": _signals,
@@ -105,6 +177,12 @@ _SETTINGS: Final[dict[str, Callable[[], Reader | None]]] = {
     "sys.path": lambda: _path,
     "sys.path_hooks": _identities("sys", "path_hooks"),
     "sys.meta_path": lambda: _finders,
+    "mimetypes.add_type": _mimetypes,
+    "xml.etree.ElementTree.register_namespace": _value("xml.etree.ElementTree", "_namespace_map"),
+    "urllib.request.install_opener": _value("urllib.request", "_opener"),
+    "tempfile.tempdir": _temporary_folder,
+    "asyncio.set_event_loop_policy": _event_loop_policy,
+    "threading.Thread.start": _threads,
     "time.tzset": lambda: lambda: (time.tzname, time.timezone, time.daylight),
 }
 """Function that sets it → what gives the function that reads it; None where it is not loaded."""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import copyreg
 import csv
+import mimetypes
 import os
 import sys
+import tempfile
+import threading
 import time
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from xml.etree import ElementTree
 
 import pytest
 
@@ -63,6 +69,58 @@ def test_settings_of_the_library_are_compared(process: Process) -> None:
     assert names(process) == {("csv.field_size_limit", True)}
 
 
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("mimetypes.add_type", lambda: mimetypes.add_type("text/shop", ".kl-test")),
+        (
+            "xml.etree.ElementTree.register_namespace",
+            lambda: ElementTree.register_namespace("shop", "urn:kl-test"),
+        ),
+        (
+            "urllib.request.install_opener",
+            lambda: urllib.request.install_opener(urllib.request.build_opener()),
+        ),
+        ("tempfile.tempdir", lambda: setattr(tempfile, "tempdir", "/kl-test")),
+    ],
+)
+def test_what_the_library_keeps_to_itself_is_compared(
+    process: Process, monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[], None]
+) -> None:
+    monkeypatch.setattr(mimetypes, "_db", mimetypes.MimeTypes())
+    names(process)
+    monkeypatch.setattr(ElementTree, "_namespace_map", ElementTree._namespace_map.copy())  # type: ignore[attr-defined]
+    monkeypatch.setattr(urllib.request, "_opener", None)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    names(process)
+    change()
+    assert (name, False) in names(process)
+
+
+def test_what_the_library_makes_when_it_is_asked_first_is_no_state(
+    own: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mimetypes, "_db", None)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(asyncio.events, "_event_loop_policy", None)
+    process = Process(lambda value: value is own)
+    process.begin()
+    mimetypes.guess_type("a.txt")
+    tempfile.gettempdir()
+    asyncio.events._init_event_loop_policy()  # type: ignore[attr-defined]
+    assert names(process) == set()
+
+
+def test_a_thread_that_goes_on_is_compared(process: Process) -> None:
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    assert names(process) == {("threading.Thread.start", False)}
+    end.set()
+    thread.join()
+    assert names(process) == {("threading.Thread.start", True)}
+
+
 def test_names_of_the_repository_are_compared_however_they_were_set(
     process: Process, own: ModuleType
 ) -> None:
@@ -93,6 +151,70 @@ def test_what_the_import_of_a_library_registers_does_not_differ(
     # by a test, after the import
     monkeypatch.setitem(copyreg.dispatch_table, int, library.reduce)
     assert ("copyreg.dispatch_table", False) in names(process)
+
+
+@pytest.fixture
+def library(own: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """An installed module that the repository uses."""
+    library = ModuleType("kl_test_library")
+    library.__dict__.update({"_settings": {"mode": "plain"}, "_handlers": [], "_seen": set()})
+    monkeypatch.setitem(sys.modules, library.__name__, library)
+    own.__dict__["library"] = library
+    return library
+
+
+@pytest.fixture
+def with_library(library: ModuleType, own: ModuleType) -> Process:
+    process = Process(lambda value: value is own)
+    process.begin()
+    return process
+
+
+def test_settings_and_registrations_that_an_installed_module_keeps_are_compared(
+    with_library: Process, library: ModuleType
+) -> None:
+    library.__dict__["_settings"]["mode"] = "loud"
+    assert names(with_library) == {("kl_test_library._settings", False)}
+    library.__dict__["_settings"]["mode"] = "plain"
+    assert names(with_library) == {("kl_test_library._settings", True)}
+    library.__dict__["_handlers"].append(len)
+    assert names(with_library) == {("kl_test_library._handlers", False)}
+    library.__dict__["_handlers"].clear()
+    assert names(with_library) == {("kl_test_library._handlers", True)}
+
+
+def test_what_an_installed_module_computes_is_no_state_and_what_it_is_given_is(
+    with_library: Process, library: ModuleType, own: ModuleType
+) -> None:
+    library.__dict__["_settings"]["/a"] = "computed"
+    library.__dict__["_seen"].update(("a", "b"))
+    assert names(with_library) == set()
+    exec("def handle(): ...", vars(own))
+    library.__dict__["_settings"]["/b"] = own.handle
+    assert names(with_library) == {("kl_test_library._settings", False)}
+
+
+def test_code_and_defaults_of_functions_are_compared(own: ModuleType) -> None:
+    exec("def limit(number=3): return number\ndef other(): return 4", vars(own))
+    own.limit.__module__ = own.__name__
+    process = Process(lambda value: value is own)
+    process.begin()
+    code, own.limit.__code__ = own.limit.__code__, own.other.__code__
+    assert names(process) == {("kl_test_of_process.limit.__code__", False)}
+    own.limit.__code__ = code
+    assert names(process) == {("kl_test_of_process.limit.__code__", True)}
+    own.limit.__defaults__ = (5,)
+    assert names(process) == {("kl_test_of_process.limit.__code__", False)}
+
+
+def test_bytes_and_members_of_enumerations_are_compared(own: ModuleType) -> None:
+    exec("import enum\nDATA = bytearray(b'abc')\nclass Color(enum.Enum): RED = 1", vars(own))
+    process = Process(lambda value: value is own)
+    process.begin()
+    memoryview(own.DATA)[0] = 120
+    own.Color.RED.label = "x"
+    changed = {("kl_test_of_process.DATA", False), ("kl_test_of_process.Color.RED", False)}
+    assert names(process) == changed
 
 
 def test_functions_are_what_they_were_and_then_what_was_left() -> None:
