@@ -384,7 +384,10 @@ class Process:
             functions = [
                 value
                 for value in [*names.values()]
-                if type(value) is FunctionType and value.__module__ == name
+                if type(value) is FunctionType
+                and value.__module__ == name
+                # not a wrapper that is compiled when it is called first, as those of networkx are
+                and value.__code__.co_qualname == value.__qualname__
             ]
             if functions:
                 self._functions.append(_Functions(label, functions))

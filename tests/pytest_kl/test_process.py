@@ -195,11 +195,13 @@ def test_what_an_installed_module_computes_is_no_state_and_what_it_is_given_is(
 
 
 def test_code_and_defaults_of_functions_are_compared(own: ModuleType) -> None:
-    exec("def limit(number=3): return number\ndef other(): return 4", vars(own))
-    own.limit.__module__ = own.__name__
+    exec("def limit(number=3): return number\ndef other(): return 4\ndef lazy(): ...", vars(own))
+    # a wrapper, whose code is made when it is called first
+    own.lazy.__qualname__ = own.lazy.__name__ = "wrapped"
     process = Process(lambda value: value is own)
     process.begin()
     code, own.limit.__code__ = own.limit.__code__, own.other.__code__
+    own.lazy.__code__ = own.other.__code__
     assert names(process) == {("kl_test_of_process.limit.__code__", False)}
     own.limit.__code__ = code
     assert names(process) == {("kl_test_of_process.limit.__code__", True)}
