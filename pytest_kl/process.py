@@ -56,7 +56,7 @@ _MOST_ITEMS: Final = 200
 """A larger container is a table of the library."""
 _MOST_BYTES: Final = 100_000
 """A larger array of bytes is not compared."""
-_CACHES: Final = frozenset(
+_NOT_COMPARED: Final = frozenset(
     (
         "linecache.cache",
         # filled by inspect.getmodule(), which pytest calls to show a failure
@@ -65,9 +65,11 @@ _CACHES: Final = frozenset(
         "sys.modules",
         "posix.environ",
         "nt.environ",
+        # pytest stores there how a test failed, until the next one begins
+        "sys.last_type",
     )
 )
-"""Public containers of the standard library in which it stores what it computes, and those that are
+"""Public names of the standard library in which it stores what it computes, and those that are
 compared elsewhere."""
 _STANDARD: Final = sys.stdlib_module_names
 _TOOLS: Final = frozenset(
@@ -366,7 +368,7 @@ class Process:
                 for key, value in [*space.items()]
                 if type(value) in CONTAINERS
                 and key[:1] != "_"
-                and f"{name}.{key}" not in _CACHES
+                and f"{name}.{key}" not in _NOT_COMPARED
                 and len(value) <= _MOST_ITEMS
             ]
 
@@ -411,7 +413,9 @@ class Process:
         names = [
             name
             for name, value in [*space.items()]
-            if type(value) in _DEFINITIONS and name[:2] != "__"
+            if type(value) in _DEFINITIONS
+            and name[:2] != "__"
+            and f"{label}.{name}" not in _NOT_COMPARED
         ]
         if names:
             self._libraries.append((label, module_space, _Values(space, names)))

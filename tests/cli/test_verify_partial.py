@@ -415,7 +415,7 @@ def test_new_examples_in_docstrings_are_expected(tmp_path: Path, home: Path) -> 
     assert (done.returncode, "pkg/more.py: no complete run" in done.stdout) == (1, True), (
         done.stdout
     )
-    # another file ran: that says nothing of this one
+    # another file ran, not this one
     assert repo.pytest("test_x.py").returncode == 0
     assert repo.kl("verify").returncode == 1
     repo.write("pkg/more.py", DOCTEST)

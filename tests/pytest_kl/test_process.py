@@ -50,6 +50,14 @@ def test_nothing_differs_where_nothing_was_changed(process: Process) -> None:
     assert names(process) == set()
 
 
+def test_how_a_test_failed_is_no_state(own: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "last_type", ValueError, raising=False)
+    process = Process(lambda value: value is own)
+    process.begin()
+    monkeypatch.setattr(sys, "last_type", TypeError)
+    assert names(process) == set()
+
+
 def test_what_is_replaced_in_a_library_and_put_back_differs_twice(
     process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
