@@ -2,6 +2,7 @@
 # PYTHON: the interpreter to use; by default the newest CPython from 3.11 on that can be found.
 # SLOW=no: without the tests that take long (marked `slow`), and with fewer examples for those of properties.
 # LINT=no: tests only.
+# SYMBOLS=no: without noting which functions and files each test uses, which is a quarter of the time.
 # AGAIN=yes: what a second interpreter may answer otherwise: as with both of these, and without the tests marked `once`.
 ifndef PYTHON
 PYTHON := $(shell sh tools/find-python newest)
@@ -15,6 +16,7 @@ READY   := $(BIN)/.ready
 # ROWS: a regular expression for names of rows, for COMPARE and HISTORY.
 BENCH    := $(if $(COMPARE),bench.compare $(COMPARE),bench$(if $(filter yes,$(HISTORY)),.history))
 SELECTED := $(if $(filter no,$(SLOW))$(AGAIN),-m "not slow$(if $(AGAIN), and not once)" --hypothesis-profile=few)
+RECORDED := $(if $(filter no,$(SYMBOLS)),--kl-symbols=off)
 
 .PHONY: help demo test check lint docs bench soak measures mutants environment release clean
 .DEFAULT_GOAL := help
@@ -28,7 +30,7 @@ demo: $(READY) ## the whole story on somebody else's package, in under three min
 # Lint at the same time: most of it is mypy, which uses one core. Not MAKE: make -n would run a line that names it.
 test: $(READY) ## lint and all tests (SLOW=no: without the slow ones)
 	@$(if $(filter no,$(LINT))$(AGAIN),,$(MAKE_COMMAND) --no-print-directory lint PYTHON=$(PYTHON) & lint=$$!;) \
-	$(BIN)/python -m pytest -n auto --dist worksteal $(SELECTED); tests=$$?; \
+	$(BIN)/python -m pytest -n auto --dist worksteal $(SELECTED) $(RECORDED); tests=$$?; \
 	$(if $(filter no,$(LINT))$(AGAIN),,wait $$lint || { echo "make: lint failed, see above" >&2; exit 1; };) exit $$tests
 
 check: lint ## the fast checks only
