@@ -18,7 +18,7 @@ BENCH    := $(if $(COMPARE),bench.compare $(COMPARE),bench$(if $(filter yes,$(HI
 SELECTED := $(if $(filter no,$(SLOW))$(AGAIN),-m "not slow$(if $(AGAIN), and not once)" --hypothesis-profile=few)
 RECORDED := $(if $(filter no,$(SYMBOLS)),--kl-symbols=off)
 
-.PHONY: help demo test check lint docs bench soak measures mutants environment release clean
+.PHONY: help demo test check lint docs site bench soak measures mutants environment release clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -45,6 +45,9 @@ lint: $(READY) ## style, types, order of packages
 docs: $(READY) ## print the pages of docs/commands and docs/hookspecs.md from the program
 	$(BIN)/python tools/print_docs.py
 
+site: $(READY) ## the pages of docs/ as a site with a search, in site/
+	$(BIN)/mkdocs build --strict --quiet
+
 bench: $(READY) ## ratios against peers and limits (COMPARE=REV: two revisions; HISTORY=yes: a line of the history; ROWS=verify: some rows)
 	$(BIN)/python -m $(BENCH) $(if $(ROWS),--rows '$(ROWS)')
 
@@ -65,7 +68,7 @@ release: $(READY) ## build and check wheel and sdist, sign evidence of the tests
 environment: $(READY) ## the virtual environment alone
 
 clean: ## remove what make made
-	rm -rf .venv-* .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv-* .mypy_cache .ruff_cache .pytest_cache site
 
 # Bytecode is wanted here: without it every start of kl costs twice as much.
 $(READY): pyproject.toml tools/find-python

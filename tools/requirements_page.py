@@ -191,7 +191,7 @@ def _row(number: str, requirement: Requirement, tests: list[Marked]) -> str:
         files.setdefault(one.path, []).append(one.name)
     for path, names in files.items():
         listed = ", ".join(f"`{name}`" for name in dict.fromkeys(names) if name)
-        lines.append(f"  - [{path}](../{path})" + (f": {listed}" if listed else ""))
+        lines.append(f"    - [{path}](../{path})" + (f": {listed}" if listed else ""))
     return "\n".join(lines)
 
 
