@@ -63,14 +63,16 @@ class Columns(NamedTuple):
     names: bytes
 
 
-def _stored_facts(store: Store, wanted: Iterable[Key], symbols: bool = True) -> KnownFacts:
+def _stored_facts(
+    store: Store, wanted: Iterable[Key], load_stored: Callable[[Rows, Iterable[Key]], KnownFacts]
+) -> KnownFacts:
     """What the store knows of these contents; nothing where there is no database yet. KlError if it
     can't be read.
     """
     with store.reading("graph") as db:
         if db is None:
             return {}
-        return load(db, wanted, symbols, uses=symbols)
+        return load_stored(db, wanted)
 
 
 def load(db: Rows, wanted: Iterable[Key], symbols: bool = True, uses: bool = False) -> KnownFacts:
@@ -81,6 +83,15 @@ def load(db: Rows, wanted: Iterable[Key], symbols: bool = True, uses: bool = Fal
     """
     columns = ["error", "imports", "symbols" if symbols else "''"]
     columns += ["uses", "outline", "names"] if uses else ["''"] * 3
+    return _loaded(db, wanted, columns)
+
+
+def load_definitions(db: Rows, wanted: Iterable[Key]) -> KnownFacts:
+    """The same of errors, symbols and names alone."""
+    return _loaded(db, wanted, ["error", "''", "symbols", "''", "''", "names"])
+
+
+def _loaded(db: Rows, wanted: Iterable[Key], columns: Sequence[str]) -> KnownFacts:
     facts_by_key: KnownFacts = {}
     for scanner, blobs in _by_scanner(wanted):
         sql = (
@@ -160,7 +171,7 @@ def _facts(
             "error": error,
             "symbols": symbol_table,
             "words": words,
-            "imports": _unpacked(imports),
+            "imports": _unpacked(imports) if imports else [],
             "decorators": decorators,
             "uses": _unpacked(uses) if uses else {},
             "outline": _unpacked(outline) if outline else {},
@@ -558,14 +569,37 @@ def facts_of(
     read-only), everything still is answered, parsed in memory; `warn` then gets one line.
     `symbols=False` leaves the symbols of remembered files empty: imports alone load faster.
     """
+
+    def load_stored(db: Rows, keys: Iterable[Key]) -> KnownFacts:
+        return load(db, keys, symbols, uses=symbols)
+
+    return named_facts(_facts_of_contents(store, entries, read, scanners, load_stored, warn))
+
+
+def definitions_of(
+    store: Store | None, entries: Sequence[FileEntry], read: Read, scanners: Sequence[Scanner]
+) -> dict[str, Facts]:
+    """The same with what is defined and which names are used alone, which loads faster: the other
+    parts of remembered files are empty. Ids begin with `UNNAMED`, whatever the module.
+    """
+    return _facts_of_contents(store, entries, read, scanners, load_definitions, None)
+
+
+def _facts_of_contents(
+    store: Store | None,
+    entries: Sequence[FileEntry],
+    read: Read,
+    scanners: Sequence[Scanner],
+    load_stored: Callable[[Rows, Iterable[Key]], KnownFacts],
+    warn: Callable[[str], None] | None,
+) -> dict[str, Facts]:
+    """Path → the facts of its content. `load_stored`: those of contents that were seen before."""
     stored: KnownFacts = {}
     trouble: list[str] = []
     wanted = content_keys(entries, scanners)
     try:
         if store:
-            stored = _stored_facts(store, set(wanted.values()), symbols)
-        else:
-            stored = {}
+            stored = _stored_facts(store, set(wanted.values()), load_stored)
     except Exception as problem:  # whatever is wrong with the store, the files can be read again
         trouble.append(_reason(problem))
     fresh = scan_missing(entries, wanted, stored, read, scanners)
@@ -577,12 +611,9 @@ def facts_of(
         trouble.append(_reason(problem))
     if trouble and warn:
         warn(f"the graph database could not be used, so files were read anew: {trouble[0]}")
-    return named_facts(
-        {
-            path: new.get(key) or stored.get(key) or unavailable_facts()
-            for path, key in wanted.items()
-        }
-    )
+    return {
+        path: new.get(key) or stored.get(key) or unavailable_facts() for path, key in wanted.items()
+    }
 
 
 def modules_of(facts: Mapping[str, Facts]) -> dict[str, str]:

@@ -16,14 +16,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple
 
-from kl_hooks.code.file_facts import facts_of
-from kl_hooks.code.languages import scanners_of
-from kl_hooks.code.scanner.parser import Facts, Read
+from kl_hooks.code.file_facts import definitions_of
+from kl_hooks.code.languages import content_keys, scanners_of
+from kl_hooks.code.scanner.parser import Facts, Key, Read
 from kl_hooks.config.settings import SETTINGS_FILE, verify_exclude
 from kl_hooks.evidence import provenance
 from kl_hooks.evidence.ledger import newest_header
 from kl_hooks.git.files import FileEntry, path_matches, read_files, states_at
 from kl_hooks.git.repository import Repository, git_in
+from kl_hooks.git.run import once
 from kl_hooks.git.worktree import STAGED, WorktreeState, changed_files, tree_of_revision
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Receipt
@@ -185,7 +186,6 @@ class _Reader:
         self._repo = repo
         self._changed = changed
         self._other = other
-        self._files: dict[str, frozenset[str]] = {}
         self._texts: dict[tuple[str, int], bytes] = {}
         self._loaded: set[str] = set()
         sources = frozenset(path for path in changed if path.endswith(".py"))
@@ -194,9 +194,10 @@ class _Reader:
 
     def files_with(self, text: str) -> frozenset[str]:
         """The Python files of the other content that have this text somewhere."""
-        if text not in self._files:
-            self._files[text] = frozenset(_grep(self._repo, ("-l", "-F", "-e", text), self._other))
-        return self._files[text]
+        return once(
+            ("files with", text, self._repo.top, self._other),
+            lambda: frozenset(_grep(self._repo, ("-l", "-F", "-e", text), self._other)),
+        )
 
     def load(self, paths: Sequence[str]) -> None:
         """Read changed files of both contents at once, so that git is not started for each."""
@@ -292,9 +293,22 @@ def symbols_of_content(
 ) -> dict[str, FileSymbols]:
     """Path → what each of these files defines. `read`: as `facts_of`; only contents never seen
     before are read.
+
+    Many runs are compared with one content: within a moment each file is looked up once.
     """
-    facts_by_path = facts_of(ws.store, entries, read, scanners_of(ws))
-    return {path: file_symbols(facts) for path, facts in facts_by_path.items()}
+    scanners = scanners_of(ws)
+    keys = content_keys(entries, scanners)
+    symbols_by_key: dict[Key, FileSymbols] = once("what contents define", dict)
+    symbols_by_path = {
+        path: symbols_by_key[key] for path, key in keys.items() if key in symbols_by_key
+    }
+    unasked = [entry for entry in entries if entry.path not in symbols_by_path]
+    for path, facts in definitions_of(ws.store, unasked, read, scanners).items():
+        symbols = symbols_by_path[path] = file_symbols(facts)
+        # one that can't be read here may be read from elsewhere
+        if not symbols.error:
+            symbols_by_key[keys[path]] = symbols
+    return {path: symbols_by_path[path] for path in keys}
 
 
 def file_symbols(facts: Facts) -> FileSymbols:
@@ -398,9 +412,22 @@ def _is_green(header: Mapping[str, Any]) -> bool:
 def mentions(
     repo: Repository, words: Iterable[str], other: str | None
 ) -> dict[str, frozenset[str]]:
-    """Words → the Python files of a content that have them as words."""
+    """Words → the Python files of a content that have them as words.
+
+    Many runs are compared with one content: within a moment git is asked for each word once.
+    """
+    wanted = set(words)
+    files_by_word: dict[str, frozenset[str]] = once(("files with words", repo.top, other), dict)
+    unasked = wanted - files_by_word.keys()
+    files_by_word |= dict.fromkeys(unasked, frozenset()) | _grep_words(repo, unasked, other)
+    return {word: files_by_word[word] for word in wanted if files_by_word[word]}
+
+
+def _grep_words(
+    repo: Repository, words: Iterable[str], other: str | None
+) -> dict[str, frozenset[str]]:
     files_by_word: dict[str, set[str]] = {}
-    for patterns in _patterns(sorted(set(words))):
+    for patterns in _patterns(sorted(words)):
         rows = iter(_grep(repo, ("-o", "-w", *patterns), other))
         for path in rows:
             files_by_word.setdefault(next(rows, ""), set()).add(path)
