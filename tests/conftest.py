@@ -38,6 +38,7 @@ ONCE = (
     "ci",
     "cli",
     "context",
+    "docs",
     "documents",
     "git",
     "interfaces",

@@ -49,6 +49,7 @@ Printed by `make docs` from the tests' markers (`@pytest.mark.fault`) and from `
 Two kinds of programs inject these faults. Tests do on each run of the suite, with few cases. The soak runs for as long
 as you let it, with random cases from a seed that it prints. Stopped and called again, it goes on where it was:
 
+<!-- not run: runs for hours -->
 ```console
 $ make soak                                # until every figure is reached
 $ make soak MINUTES=60 ONLY=kills,power SEED=7
