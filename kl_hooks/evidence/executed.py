@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,9 +27,11 @@ from itertools import compress, count
 from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from kl_hooks.evidence.reads import Reads
 from kl_hooks.evidence.spool_places import QUARANTINED, SpoolPlace
+from kl_hooks.git.run import once
 from kl_hooks.model.canonical import canonical
 from kl_hooks.store.database import Database, chunks, placeholders
 from kl_hooks.store.files import write_atomic
@@ -60,6 +62,8 @@ _ORPHANED: Final = 7 * 24 * 3600.0
 NEWEST_SHARED: Final = 40
 """The newest runs of a writer, whose sets travel and stay: no more are looked at for one content.
 """
+_MOST_CACHED: Final = 8
+"""Of a run of thousands of tests tens of megabytes are cached."""
 _RUNS_ASKED: Final = 30
 """The newest runs that are asked which tests executed a symbol."""
 
@@ -295,6 +299,11 @@ class Executed:
     def digest(self) -> str:
         """The digest of all of it, as a receipt names it."""
         return sha256(canonical(executed_to_dict(self))).hexdigest()
+
+    @cached_property
+    def content_hashes(self) -> Mapping[str, str]:
+        """Symbol → its content hash."""
+        return dict(self.symbols)
 
     def dependencies(self, nodeid: str) -> frozenset[int]:
         """What a result rests on: what the test executed, and what runs when the files are imported
@@ -917,6 +926,43 @@ def runs_with_symbols(db: Database, limit: int) -> list[str]:
     return [str(run) for (run,) in db.rows(sql, (COVERAGE, limit))]
 
 
+def _shared_masks(rows: Iterable[Sequence[str]]) -> dict[str, _Masks]:
+    """Node ID → its sets; tests that executed the same have the same object."""
+    masks_of_texts: dict[tuple[str, ...], _Masks] = {}
+    masks_of_test: dict[str, _Masks] = {}
+    for name, *texts in rows:
+        key = tuple(texts)
+        if key not in masks_of_texts:
+            masks_of_texts[key] = _masks(texts)
+        masks_of_test[name] = masks_of_texts[key]
+    return masks_of_test
+
+
+class CachedExecuted:
+    """What stored runs executed, as long as somebody uses it, and of the runs that were asked for
+    last: several questions about a run follow each other, and all runs do not fit into memory.
+    """
+
+    def __init__(self) -> None:
+        self._used: WeakValueDictionary[str, Executed] = WeakValueDictionary()
+        self._last = deque[Executed](maxlen=_MOST_CACHED)
+
+    def of_run(self, db: Database, run: str) -> Executed | None:
+        """What the tests of a run executed, which never changes; None where nothing is stored of
+        it.
+        """
+        executed = self._used.get(run) or executed_of_run(db, run)
+        if executed is not None:
+            self._used[run] = executed
+            self._last.append(executed)
+        return executed
+
+
+def cached_executed() -> CachedExecuted:
+    """What was read of runs in this moment; nothing outside of a moment."""
+    return once("what runs executed", CachedExecuted)
+
+
 def executed_of_run(db: Database, run: str) -> Executed | None:
     """What the tests of a run executed; None where nothing is stored of it."""
     if _is_recorded(db):
@@ -942,7 +988,7 @@ def executed_of_run(db: Database, run: str) -> Executed | None:
             {
                 path: TestFile(
                     tuple(index[key] for key in keys),
-                    {name: _masks(masks) for name, *masks in rows},
+                    _shared_masks(rows),
                 )
                 for path, keys, rows in tests
             }

@@ -14,7 +14,7 @@ from math import sqrt
 from typing import Any, Final, NamedTuple
 
 from kl_hooks.evidence.distributions import DISTRIBUTIONS, Distributions
-from kl_hooks.evidence.executed import Executed, executed_of_run, read_pending, test_path
+from kl_hooks.evidence.executed import Executed, cached_executed, read_pending, test_path
 from kl_hooks.evidence.ledger import RETAINED, chain_head, failing_runs
 from kl_hooks.evidence.reach import Reach
 from kl_hooks.evidence.spool_places import spool_places
@@ -55,6 +55,10 @@ class Attempt(NamedTuple):
     result: Evidence
     environment: str
     """Digest of everything in the environment of the run that may make a test behave otherwise."""
+    content: tuple[str | None, str | None, str]
+    """The trees of its content, and `environment`."""
+    failed: bool
+    passed: bool
 
     @property
     def run(self) -> str:
@@ -66,13 +70,27 @@ class Attempt(NamedTuple):
         """What the test was called in this run."""
         return self.result.subject.removeprefix("test:")
 
-    @property
-    def failed(self) -> bool:
-        return self.result.outcome in REFUTES
 
-    @property
-    def passed(self) -> bool:
-        return self.result.outcome == "passed"
+class _Attempts:
+    """Makes the attempts of one run: there are hundreds of thousands, and they share its facts."""
+
+    def __init__(self, receipt: Receipt) -> None:
+        self._receipt = receipt
+        self._environment = _environment(receipt)
+        self._content = (receipt.tree, receipt.tree_all, self._environment)
+
+    def of(self, result: Evidence) -> Attempt:
+        """A result of the run."""
+        outcome = result.outcome
+        has_failed = outcome in REFUTES
+        return Attempt(
+            self._receipt,
+            result,
+            self._environment,
+            self._content,
+            has_failed,
+            outcome == "passed",
+        )
 
 
 def _environment(receipt: Receipt) -> str:
@@ -87,7 +105,9 @@ class Comparison:
 
     def __init__(self, ws: Workspace, db: Database | None) -> None:
         self._ws, self._db = ws, db
-        self._known: dict[str, Executed | None] = {}
+        self._cache = cached_executed()
+        self._waiting: dict[str, Executed | None] = {}
+        """Run that is not stored → what waits in a spool."""
         self._reaches: dict[str, Reach | None] = {}
 
     @staticmethod
@@ -103,12 +123,12 @@ class Comparison:
         for receipt in receipts:
             if receipt.tree is None or receipt.moved:
                 continue
-            environment = _environment(receipt)
+            run = _Attempts(receipt)
             for evidence in receipt.evidence:
                 name = evidence.subject.removeprefix("test:")
                 name = names.get(name, name)
                 if name in wanted and evidence.kind == "TestResult":
-                    attempts_of.setdefault(name, []).append(Attempt(receipt, evidence, environment))
+                    attempts_of.setdefault(name, []).append(run.of(evidence))
         return attempts_of
 
     def symbols(
@@ -127,7 +147,7 @@ class Comparison:
         installed = self.distributions(attempt, other)
         if a is None or b is None or attempt.test not in a.tests or other.test not in b.tests:
             return installed, False
-        hashes = [dict(executed.symbols) for executed in (a, b)]
+        hashes = [executed.content_hashes for executed in (a, b)]
         if same_test:
             files = {test_path(attempt.test), test_path(other.test)}
         else:
@@ -181,49 +201,45 @@ class Comparison:
 
         A pass on a second attempt is both.
         """
-        counted = [
-            earlier_attempt
-            for earlier_attempt in attempts
-            if earlier_attempt.failed or earlier_attempt.passed
-        ]
-        for earlier_attempt, other in pairwise(counted):
-            if (
-                earlier_attempt.failed != other.failed
-                and earlier_attempt.environment == other.environment
-            ):
-                changed, complete = self.symbols(earlier_attempt, other)
-                if complete and not changed:
-                    if earlier_attempt.failed:
-                        return (earlier_attempt, other)
-                    return (other, earlier_attempt)
-        groups: dict[tuple[Any, ...], dict[bool, list[Attempt]]] = {}
+        counted = [attempt for attempt in attempts if attempt.failed or attempt.passed]
+        for newer, older in pairwise(counted):
+            if newer.failed == older.failed or newer.environment != older.environment:
+                continue
+            changed, complete = self.symbols(newer, older)
+            if complete and not changed:
+                return _failure_first(newer, older)
+        failures: dict[tuple[Any, ...], list[Attempt]] = {}
+        passes: dict[tuple[Any, ...], list[Attempt]] = {}
         for attempt in attempts:
             if attempt.result.outcome == "flaky":
                 return attempt, attempt
             if not (attempt.failed or attempt.passed):
                 continue
-            receipt = attempt.receipt
-            key = (receipt.tree, receipt.tree_all, attempt.environment)
-            group = groups.setdefault(key, {True: [], False: []})
-            for newer in group[not attempt.failed]:
+            own, others = (failures, passes) if attempt.failed else (passes, failures)
+            for newer in others.get(attempt.content, ()):
                 if not self.distributions(attempt, newer):
-                    if newer.failed:
-                        return (newer, attempt)
-                    return (attempt, newer)
-            group[attempt.failed].append(attempt)
+                    return _failure_first(newer, attempt)
+            own.setdefault(attempt.content, []).append(attempt)
         return None
 
     def _executed(self, receipt: Receipt) -> Executed | None:
-        if receipt.run not in self._known:
-            if self._db:
-                stored = executed_of_run(self._db, receipt.run)
-            else:
-                stored = None
-            # a run that waits in the spool has its file there too
-            self._known[receipt.run] = stored or read_pending(
-                spool_places(self._ws), receipt.run, receipt.environment
-            )
-        return self._known[receipt.run]
+        if receipt.run in self._waiting:
+            return self._waiting[receipt.run]
+        if self._db:
+            stored = self._cache.of_run(self._db, receipt.run)
+            if stored:
+                return stored
+        # a run that waits in the spool has its file there too
+        self._waiting[receipt.run] = read_pending(
+            spool_places(self._ws), receipt.run, receipt.environment
+        )
+        return self._waiting[receipt.run]
+
+
+def _failure_first(attempt: Attempt, other: Attempt) -> tuple[Attempt, Attempt]:
+    if attempt.failed:
+        return attempt, other
+    return other, attempt
 
 
 class FlakyTest(NamedTuple):
@@ -347,7 +363,7 @@ class FlakyPasses:
             return None
         result = flaky.passed.result._replace(subject=f"test:{name}")
         witness = flaky.failed
-        own = Attempt(receipt, result, _environment(receipt))
+        own = _Attempts(receipt).of(result)
         if witness.environment != own.environment:
             return None
         if self._compare.distributions(witness, own):

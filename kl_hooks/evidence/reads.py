@@ -135,20 +135,31 @@ def _plain(sets: _ReadsBy) -> dict[str, list[list[str]]]:
 
 def _sets(path: str, plain_keys: Any, masks: Any) -> Iterator[tuple[str, frozenset[Read]]]:
     keys = _keys(plain_keys)
+    # many tests of a file read the same: each set is one object
+    reads_of_mask: dict[str, frozenset[Read]] = {}
     for nodeid, mask in masks:
-        number = int(mask, 16)
-        if nodeid.partition("::")[0] != path or not 0 <= number < 1 << len(keys):
+        if nodeid.partition("::")[0] != path:
             raise ValueError("a set of reads is not of its file")
-        yield nodeid, frozenset(key for place, key in enumerate(keys) if number >> place & 1)
+        if mask not in reads_of_mask:
+            reads_of_mask[mask] = _chosen(keys, int(mask, 16))
+        yield nodeid, reads_of_mask[mask]
+
+
+def _chosen(keys: Sequence[Read], mask: int) -> frozenset[Read]:
+    if not 0 <= mask < 1 << len(keys):
+        raise ValueError("a set of reads is not of its file")
+    return frozenset(key for place, key in enumerate(keys) if mask >> place & 1)
 
 
 def _read_sets(plain: Any) -> dict[str, frozenset[Read]]:
-    # many sets have the same reads: each is one object
+    # many read the same: each read is one object, and each set
     read_of: dict[Read, Read] = {}
-    return {
-        name: frozenset(read_of.setdefault(key, key) for key in _keys(keys))
-        for name, keys in plain.items()
-    }
+    set_of: dict[frozenset[Read], frozenset[Read]] = {}
+    sets_by_name: dict[str, frozenset[Read]] = {}
+    for name, keys in plain.items():
+        reads = frozenset(read_of.setdefault(key, key) for key in _keys(keys))
+        sets_by_name[name] = set_of.setdefault(reads, reads)
+    return sets_by_name
 
 
 def _keys(plain: Any) -> list[Read]:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from kl_hooks.evidence import ledger
 from kl_hooks.evidence.capture import MissingRun, missing_runs
-from kl_hooks.evidence.executed import Executed, executed_of_run, read_pending
+from kl_hooks.evidence.executed import CachedExecuted, Executed, cached_executed, read_pending
 from kl_hooks.evidence.foreign import (
     ForeignEvidence,
     foreign_evidence,
@@ -26,7 +26,6 @@ from kl_hooks.evidence.ledger import Entry, parents_of, selection_limits
 from kl_hooks.evidence.shared_names import without_partial_passes
 from kl_hooks.evidence.spool_places import SpoolPlace, spool_places
 from kl_hooks.evidence.trust import ATTESTED, NOTES, ran_no_test
-from kl_hooks.git.run import once
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace, require_setup
@@ -51,8 +50,10 @@ class Snapshot(NamedTuple):
     """The port for evidence of others; most stores hold none, and never ask."""
     trust_ref: str = ""
     """The commit whose `.kl/trust` names a team's keys; empty: that of the user's configuration."""
+    cache: CachedExecuted | None = None
+    """What stored runs executed, once it was read; None: it is read each time."""
     executed_by_id: dict[str, Executed | None] | None = None
-    """ID of an entry → what its tests executed, once it was read; None: it is read each time."""
+    """The same by the ID of an entry, of runs that are not stored."""
 
     def executed(self, entry: Entry) -> Executed | None:
         """What the tests of a run executed, stored or waiting in the spool; None where nothing is
@@ -61,31 +62,25 @@ class Snapshot(NamedTuple):
         Of a run of others: out of git, and only where a trusted key signed its receipt, which names
         it by its digest.
         """
-        if self.executed_by_id is None:
-            return self._read_executed(entry)
-        if entry.id not in self.executed_by_id:
-            self.executed_by_id[entry.id] = self._read_executed(entry)
-        return self.executed_by_id[entry.id]
+        if self.executed_by_id is not None and entry.id in self.executed_by_id:
+            return self.executed_by_id[entry.id]
+        if self.db and not entry.origin.startswith(ATTESTED):
+            cache = self.cache or CachedExecuted()
+            stored = cache.of_run(self.db, entry.receipt.run)
+            if stored:
+                return stored
+        executed = self._read_executed(entry)
+        if self.executed_by_id is not None:
+            self.executed_by_id[entry.id] = executed
+        return executed
 
     def _read_executed(self, entry: Entry) -> Executed | None:
-        if entry.origin.startswith(ATTESTED):
-            if not self.ask_others:
-                return None
-            return self.ask_others().executed(entry.receipt)
-        if self.db:
-            stored = self._stored_executed(entry.receipt.run)
-        else:
-            stored = None
-        return stored or read_pending(self.places, entry.receipt.run, entry.receipt.environment)
-
-    def _stored_executed(self, run: str) -> Executed | None:
-        """What is stored of a run, which never changes: within a moment it is read once."""
-        assert self.db is not None
-        read: dict[str, Executed] = once("what runs executed", dict)
-        executed = read.get(run) or executed_of_run(self.db, run)
-        if executed is not None:
-            read[run] = executed
-        return executed
+        """Of a run that is not stored."""
+        if not entry.origin.startswith(ATTESTED):
+            return read_pending(self.places, entry.receipt.run, entry.receipt.environment)
+        if not self.ask_others:
+            return None
+        return self.ask_others().executed(entry.receipt)
 
     @property
     def lost_until(self) -> int:
@@ -261,6 +256,7 @@ def snapshot(
             places,
             partial(foreign_evidence, ws),
             trust_ref,
+            cache=cached_executed(),
             executed_by_id={},
         )
 

@@ -242,28 +242,53 @@ def _spoiled_by_left(
     if not new:
         return
     comparison = comparisons.of(ordered[place])
-    tests = [comparison.test(name) for name in _valid_tests(ordered[place])]
-    for left in new:
-        for name in _users(comparison, tests, left):
+    uses = [_Use.of(comparison, left) for left in new]
+    users_of_use: list[list[str]] = [[] for _ in uses]
+    # one test after the other: what all of them executed takes a gigabyte
+    for name in _valid_tests(ordered[place]):
+        test = comparison.test(name)
+        for use, users in zip(uses, users_of_use, strict=True):
+            if use.fits(test):
+                users.append(name)
+    for left, users in zip(new, users_of_use, strict=True):
+        for name in users:
             why = f"it leaves {left.name} changed, which {name} uses"
             yield _Spoiled(ordered[place].original.id, name, left.reason(), {left.test: why})
 
 
-def _users(comparison: Comparison, tests: Sequence[TestFacts], left: _Left) -> Iterator[str]:
-    """The tests that execute code which names what was left changed, or found it changed."""
-    place = f"{left.path}:{left.name}"
-    touch = Touch()
-    # nobody can rely on numbers that nothing seeded
-    is_random = place == _RANDOM
-    for name in () if is_random else _names_of(place):
-        touch |= comparison.users_of_name(name, left.path)
-    shared = comparison.read_by([Read(STATES, place), Read(STORED, place)])
-    is_for_all = _is_for_all(place)
-    for test in tests:
-        is_user = touch.fits(test) and _may_have(comparison, test, left.path)
-        is_user = is_user or is_for_all or shared.fits(test)
-        if is_user and test.nodeid != left.test and Read(RESET, place) not in test.reads:
-            yield test.nodeid
+class _Use(NamedTuple):
+    """When a test uses what another one left changed: it executes code which names that, or found
+    it changed.
+    """
+
+    left: _Left
+    place: str
+    named: Touch
+    """It executes code which names it, …"""
+    files: frozenset[str] | None
+    """… and needs one of these files; None: all have what the library has."""
+    shared: Touch
+
+    @classmethod
+    def of(cls, comparison: Comparison, left: _Left) -> _Use:
+        """Of a run."""
+        place = f"{left.path}:{left.name}"
+        named = Touch()
+        # nobody can rely on numbers that nothing seeded
+        is_random = place == _RANDOM
+        for name in () if is_random else _names_of(place):
+            named |= comparison.users_of_name(name, left.path)
+        files = comparison.needing([left.path]) if left.path else None
+        shared = comparison.read_by([Read(STATES, place), Read(STORED, place)])
+        return cls(left, place, named, files, shared)
+
+    def fits(self, test: TestFacts) -> bool:
+        """Whether a test of the run uses it."""
+        if test.nodeid == self.left.test or Read(RESET, self.place) in test.reads:
+            return False
+        if _is_for_all(self.place) or self.shared.fits(test):
+            return True
+        return self.named.fits(test) and (self.files is None or test.needs_any(self.files))
 
 
 def _names_of(place: str) -> tuple[str, ...]:
@@ -452,8 +477,3 @@ class _Relying:
 
 def _name_of(place: str) -> str:
     return place.rpartition(":")[2]
-
-
-def _may_have(comparison: Comparison, test: TestFacts, path: str) -> bool:
-    """Whether a test needs a file; all have what the library has."""
-    return not path or test.needs_any(comparison.needing([path]))

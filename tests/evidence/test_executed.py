@@ -4,6 +4,7 @@ nothing.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import zlib
@@ -35,7 +36,9 @@ from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.plugin import EXECUTED
 from kl_hooks.evidence.reads import Read, Reads
 from kl_hooks.evidence.snapshot import snapshot
+from kl_hooks.git.run import one_moment
 from kl_hooks.model.canonical import canonical
+from kl_hooks.store.database import Database
 from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
 from kl_hooks.store.store import _split_statements
 from tests.support import NOW, Checkout, sql
@@ -445,3 +448,56 @@ def test_behind_a_test_is_what_values_lead_to_as_networkx_sees_it(
     assert behind.symbols == expected
     assert behind.mask == mask_of(expected)
     assert behind.files == {f"{index}.py" for index in expected}
+
+
+def test_runs_that_are_in_use_or_were_asked_last_are_read_once(
+    tables: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [f"run{number}" for number in range(subject._MOST_CACHED + 2)]
+    with tables.transaction():
+        for run in runs:
+            subject.store_executed(tables, replace(ONE, run=run))
+    read: list[str] = []
+
+    def counting(db: Database, run: str) -> Executed | None:
+        read.append(run)
+        return executed_of_run(db, run)
+
+    monkeypatch.setattr(subject, "executed_of_run", counting)
+    cache = subject.CachedExecuted()
+    in_use = cache.of_run(tables, runs[0])
+    for run in runs:
+        cache.of_run(tables, run)
+    gc.collect()
+    assert cache.of_run(tables, runs[0]) is in_use
+    assert cache.of_run(tables, runs[-1]) is cache.of_run(tables, runs[-1])
+    assert read == runs
+    cache.of_run(tables, runs[1])
+    assert read == [*runs, runs[1]], "nobody used it, and others were asked for since"
+    assert cache.of_run(tables, "none") is None
+    with one_moment():
+        assert subject.cached_executed() is subject.cached_executed()
+
+
+def test_tests_that_executed_and_read_the_same_share_it(tables: SqliteDatabase) -> None:
+    first, second = (nodeid for nodeid, *_ in TESTS)
+    read = frozenset({Read("data.json")})
+    file = ONE.tests.files["tests/test_a.py"]
+    masks = dict.fromkeys((first, second), file.masks[first])
+    same = replace(
+        ONE,
+        run="same",
+        tests=subject.TestSets({"tests/test_a.py": replace(file, masks=masks)}),
+        reads=Reads(tests={first: read, second: frozenset({*read})}),
+    )
+    with tables.transaction():
+        subject.store_executed(tables, same)
+    executed = executed_of_run(tables, same.run)
+    assert executed is not None and executed.reads is not None
+    assert executed.tests.files["tests/test_a.py"].masks == masks
+    assert (
+        executed.tests.files["tests/test_a.py"].masks[first]
+        is (executed.tests.files["tests/test_a.py"].masks[second])
+    )
+    assert executed.reads.tests[first] == read
+    assert executed.reads.tests[first] is executed.reads.tests[second]
