@@ -4,13 +4,15 @@ runs ended for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.evidence.flaky import flaky_tests
+from kl_hooks.evidence.ledger import recent
 from kl_hooks.evidence.shared_names import lasting_name
+from kl_hooks.evidence.snapshot import newest_first
 from kl_hooks.evidence.trust import environment_key, ran_no_test
 from kl_hooks.model.receipt import REFUTES, run_outcome
 from kl_hooks.model.symbol import TestName
@@ -39,9 +41,12 @@ _CODES: Final = {
     "xpassed": "u",
     "flaky": "k",
 }
-"""Outcome → its letter; a capital one means another environment than that of the newest run."""
+"""Outcome → its letter; a capital one means another environment than that of the newest run, or one
+that nobody recorded."""
 _NOT_RUN: Final = "."
 _FAILED: Final = "fe"
+_IMPORTED: Final = "junit"
+"""The source of receipts with results that another tool wrote (`kl evidence import junit`)."""
 _MOST_RUNS: Final = 30
 _MOST_TESTS: Final = 50_000
 _MOST_EXPLAINED: Final = 50
@@ -81,8 +86,14 @@ def report_tests(
     entries = _newest_runs(evidence)
     history = _history(runs, entries)
     states = _states(runs, missing)
-    states |= {test.test: STALE_HERE for test in failing if "::" in test.test} | states
+    imported = _imported_names(entries) - states.keys()
+    placeless = {name for name in imported if TestName(name).path not in file_place}
+    failed = {test.test: STALE_HERE for test in failing if "::" in test.test}
+    states = dict.fromkeys(imported, UNASSESSED) | failed | states
     shown = sorted(name for name in states if texts.shows_file(TestName(name).path))
+    if texts.is_published:
+        # what another tool calls a test names no file, so that no policy can speak about it
+        shown = [name for name in shown if name not in placeless]
     names = shown[:_MOST_TESTS]
     number_omitted = max(0, len(shown) - _MOST_TESTS)
     place = {name: at for at, name in enumerate(names)}
@@ -107,6 +118,7 @@ def report_tests(
     omitted = {
         "tests": number_omitted,
         "tests only in older runs": len({*history} - {*states}),
+        "imported tests without a file": len(placeless) if texts.is_published else 0,
         "runs": _number_of_runs(evidence) - len(entries),
     }
     return ReportTests(
@@ -124,19 +136,41 @@ def report_tests(
 
 
 def _newest_runs(evidence: Snapshot) -> list[Entry]:
-    """The newest runs that ran a test, the newest last."""
+    """The newest runs that ran a test, with the results of other tools that somebody imported; the
+    newest last.
+    """
     runs = [
         entry
         for entry in evidence.runs(_MOST_RUNS)
         if not ran_no_test(entry.receipt.selection, entry.receipt.result)
     ]
-    return runs[::-1]
+    imported = recent(evidence.db, _MOST_RUNS, _IMPORTED) if evidence.db else []
+    return newest_first([*runs, *imported])[:_MOST_RUNS][::-1]
+
+
+def _imported_names(entries: Iterable[Entry]) -> set[str]:
+    """The tests in results of other tools, as these call them."""
+    return {
+        result.subject.removeprefix("test:")
+        for entry in entries
+        if entry.receipt.source == _IMPORTED
+        for result in _test_results(entry.receipt)
+    }
+
+
+def _test_results(receipt: Receipt) -> Iterator[Evidence]:
+    """Without files that could not be collected."""
+    for result in receipt.evidence:
+        if result.kind == "TestResult" and "::" in result.subject:
+            yield result
 
 
 def _number_of_runs(evidence: Snapshot) -> int:
     if evidence.db is None:
         return 0
-    row = evidence.db.row("SELECT COUNT(*) FROM receipt WHERE source = 'pytest'")
+    row = evidence.db.row(
+        "SELECT COUNT(*) FROM receipt WHERE source IN ('pytest', ?)", (_IMPORTED,)
+    )
     return int(row[0]) if row else 0
 
 
@@ -157,7 +191,9 @@ def _run(receipt: Receipt, origin: str, texts: ReportTexts) -> dict[str, Any]:
 
 
 def _maker(receipt: Receipt, origin: str) -> str:
-    """`ci`, `agent`, `here`, or who signed it; without the name of a user or a machine."""
+    """`ci`, `agent`, `here`, `imported`, or who signed it; without the name of a user or a machine."""
+    if receipt.source == _IMPORTED:
+        return "imported"
     if origin != "local":
         return origin.partition(":")[0]
     kind = receipt.producer.partition(":")[0]
@@ -199,10 +235,14 @@ def _history(runs: Runs, entries: Sequence[Entry]) -> dict[str, _Attempts]:
     history: dict[str, _Attempts] = {}
     name_of = cache(lambda subject: runs.names.current(lasting_name(subject.removeprefix("test:"))))
     for at, entry in enumerate(entries):
-        for result in entry.receipt.evidence:
-            if result.kind != "TestResult" or "::" not in result.subject:
-                continue
-            attempts = history.setdefault(name_of(result.subject), [None] * len(entries))
+        is_imported = entry.receipt.source == _IMPORTED
+        for result in _test_results(entry.receipt):
+            if is_imported:
+                # its writer names tests as it likes: they need not be paths
+                name = result.subject.removeprefix("test:")
+            else:
+                name = name_of(result.subject)
+            attempts = history.setdefault(name, [None] * len(entries))
             earlier = attempts[at]
             if earlier is None or earlier.outcome not in REFUTES:
                 attempts[at] = result
@@ -233,9 +273,10 @@ def _state(result: Result, own_runs: set[str]) -> int:
 
 
 def _other_environments(entries: Sequence[Entry]) -> list[bool]:
-    """Of each run, whether it had another environment than the newest one."""
+    """Of each run, whether it had another environment than the newest one of which it is known."""
     keys = [environment_key(entry.receipt) for entry in entries]
-    return [key != keys[-1] for key in keys]
+    newest = next((key for key in reversed(keys) if any(key)), None)
+    return [newest is not None and key != newest for key in keys]
 
 
 def _strip(attempts: Sequence[Evidence | None], is_other: Sequence[bool]) -> str:

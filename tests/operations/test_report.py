@@ -14,6 +14,7 @@ import pytest
 
 from kl_hooks.code.query.session import open_graph
 from kl_hooks.evidence.snapshot import snapshot
+from kl_hooks.operations.report_tests import UNASSESSED
 from kl_hooks.proof.impact import NEVER, PROVEN, Runs, content_of, state_of
 from kl_hooks.proof.symbol_states import TRANSFERRED, Place, SymbolStates
 from tests.support import Checkout
@@ -215,6 +216,38 @@ def test_the_history_of_a_test_is_a_letter_for_each_run(shop: Checkout) -> None:
     # it may pass now, so it does not fail now
     data = report(shop)
     assert files_by_path(data)["tests/test_price.py"]["failing"] == data["now"]["tests"]["failing"]
+
+
+JUNIT = """<testsuites><testsuite>
+<testcase classname="tests.test_price" name="test_total" time="0.02"><failure message="no"/></testcase>
+<testcase classname="tests.test_page" name="test_other" time="0.5"/>
+<testcase classname="cart has a total" name="of zero" time="0.1"/>
+</testsuite></testsuites>"""
+
+
+def test_imported_results_of_other_tools_are_in_the_history(shop: Checkout) -> None:
+    shop.kl("status")
+    (shop.root / "junit.xml").write_text(JUNIT)
+    assert shop.kl("evidence", "import", "junit", "junit.xml").returncode == 0
+    (shop.root / "junit.xml").unlink()
+    assert shop.pytest("-q", "tests/test_price.py").returncode == 0
+    data = report(shop, "--full")
+    tests = data["tests"]
+    strips = dict(zip(tests["name"], tests["strip"], strict=True))
+    # nobody recorded in which environment they ran
+    assert strips == {
+        "tests/test_page.py::test_render": "p..",
+        "tests/test_page.py::test_other": ".P.",
+        "tests/test_price.py::test_total": "pFp",
+        "cart has a total::of zero": ".P.",
+    }
+    assert [run["by"] for run in data["runs"]] == ["here", "imported", "here"]
+    other = tests["name"].index("tests/test_page.py::test_other")
+    assert (tests["ms"][other], tests["outcome"][other]) == ([None, 500, None], "p")
+    assert tests["state"][other] == UNASSESSED
+    published = report(shop)
+    assert set(published["tests"]["name"]) == strips.keys() - {"cart has a total::of zero"}
+    assert published["omitted"]["imported tests without a file"] == 1
 
 
 def test_layers_have_floors_and_imports_their_rule(shop: Checkout) -> None:

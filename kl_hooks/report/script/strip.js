@@ -14,7 +14,7 @@ const BARS = {
   s: { kind: "s", top: 11 },
 };
 
-/** The picture of a strip; capital letters are runs in another environment. */
+/** The picture of a strip; capital letters are runs in another environment, or in an unknown one. */
 function stripPicture(strip) {
   const paths = { p: "", k: "", f: "", x: "", s: "", n: "", other: "" };
   for (let run = 0; run < strip.length; run += 1) {
@@ -67,7 +67,7 @@ function trendPicture(durations) {
 
 /** What the bars of a strip mean. */
 function stripLegend() {
-  const shown = [["p", "passed"], ["k", "passed on a rerun"], ["f", "failed or error"], ["x", "expected failure"], ["u", "passed unexpectedly"], ["s", "skipped"], [".", "not run"], ["P", "mark below: another environment"]];
+  const shown = [["p", "passed"], ["k", "passed on a rerun"], ["f", "failed or error"], ["x", "expected failure"], ["u", "passed unexpectedly"], ["s", "skipped"], [".", "not run"], ["P", "mark below: another environment, or unknown"]];
   return el("ul", { class: "legend quiet" }, shown.map(([letter, words]) => {
     const picture = stripPicture(letter);
     picture.setAttribute("aria-hidden", "true");
