@@ -95,12 +95,9 @@ class Veil:
         self._phrases: dict[str, str] = {}
         """Words in a row → whose they are."""
         for item in hidden:
-            for text in (*item.texts, _own_name(item)):
-                # a line may be printed alone, and a text in lines of another length
-                for part in dict.fromkeys((text, *text.splitlines())):
-                    self._add(item.name, _words(part))
-                # `file:src/a.py` is written without the sort of the node, too
-                self._add(item.name, _words(text.partition(":")[2]))
+            # the body of a record repeats its fields: each text is taken apart once
+            for part in dict.fromkeys(_parts((*item.texts, _own_name(item)))):
+                self._add(item.name, _words(part))
 
     def _add(self, name: str, words: Sequence[str]) -> None:
         # one word alone is no phrase
@@ -187,6 +184,16 @@ class Veil:
     @cached_property
     def _shown_words(self) -> str:
         return "\n".join(f" {' '.join(_words(text))} " for text in self._shown())
+
+
+def _parts(texts: Iterable[str]) -> Iterator[str]:
+    """Yield each text, and the parts of it that may be printed alone."""
+    for text in texts:
+        yield text
+        # an answer may have a text in lines of another length
+        yield from text.splitlines()
+        # `file:src/a.py` is written without the sort of the node, too
+        yield text.partition(":")[2]
 
 
 def _words(text: str) -> list[str]:

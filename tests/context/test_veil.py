@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kl_hooks.context import veil as veil_module
 from kl_hooks.context.policy import NO_RULE, load_policy
 from kl_hooks.context.veil import HiddenKnowledge, HiddenNames, Veil, _Hidden
 from kl_hooks.evidence.assertions import add_claim
@@ -62,6 +63,16 @@ def test_lines_are_withheld_one_by_one_and_joined() -> None:
     assert cover.text("alpha beta") == cover.text("Gamma delta") == "withheld"
     assert cover.text("beta gamma") == "beta gamma"
     assert cover.text("beta\n  gamma delta epsilon") == "withheld"
+
+
+def test_a_text_that_a_record_has_in_several_places_is_taken_apart_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    split = list[str]()
+    words_of = veil_module._words
+    monkeypatch.setattr(veil_module, "_words", lambda text: split.append(text) or words_of(text))
+    veil(SALARY, f"# Salaries\n\n{SALARY}\n", SALARY)
+    assert split.count(SALARY) == 1 and len(split) == len(set(split))
 
 
 def test_a_node_is_withheld_without_its_sort_too() -> None:
