@@ -156,7 +156,8 @@ def _import_share(config: pytest.Config) -> None:
     worker = getattr(config, "workerinput", None)
     if worker is None or [Path(name).resolve() for name in config.args] != [TESTS]:
         return
-    files = sorted(TESTS.rglob("test_*.py"))
+    every_file = sorted(TESTS.rglob("test_*.py"))
+    files = [path for path in every_file if not _is_omitted(path, config)]
     for path in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
         with suppress(Exception, pytest.skip.Exception):
             import_module(".".join(path.relative_to(HERE).with_suffix("").parts))
@@ -169,6 +170,19 @@ def _is_once(path: Path) -> bool:
         *(str(one) for one in path.relative_to(TESTS).parents),
     }
     return not places.isdisjoint(ONCE) and places.isdisjoint(ON_EACH)
+
+
+def _is_omitted(path: Path, config: pytest.Config) -> bool:
+    """Whether a whole file of tests is deselected by its mark."""
+    return "not once" in config.option.markexpr and path.is_relative_to(TESTS) and _is_once(path)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file only to deselect all tests in it: that took each worker half a minute."""
+    is_file = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    if is_file and _is_omitted(collection_path, config):
+        return True
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects

@@ -11,12 +11,15 @@ import tempfile
 import threading
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kl_hooks.records import sync
 from kl_hooks.store import redaction
 
+from .conftest import TESTS, pytest_ignore_collect
 from .pytest_kl.recorded import environment, repository, run_pytest
 from .support import HERE, WHO, Checkout, _caches, _containers, isolate, run
 from .whole import h11
@@ -152,3 +155,16 @@ def test_a_variable_that_takes_effect_at_the_start_of_a_process_needs_one(repo: 
     ):
         repo.kl("status", env={"PYTHONHASHSEED": "1"})
     assert repo.kl_process("status", env={"PYTHONHASHSEED": "1"}).returncode == 0
+
+
+def test_a_run_of_what_each_interpreter_may_answer_otherwise_imports_no_other_file() -> None:
+    def is_imported(name: str, marks: str) -> bool:
+        config: Any = SimpleNamespace(option=SimpleNamespace(markexpr=marks))
+        return pytest_ignore_collect(TESTS / name, config) is None
+
+    again = "not slow and not once"
+    assert not is_imported("git/test_hooks.py", again)
+    assert is_imported("git/test_hooks.py", "not slow") and is_imported("git/test_hooks.py", "")
+    # of a folder that runs once, and yet on each interpreter
+    assert is_imported("cli/test_main.py", again)
+    assert is_imported("store/test_values.py", again) and is_imported("git/__init__.py", again)
