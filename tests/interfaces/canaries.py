@@ -8,8 +8,10 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from kl_hooks.errors import KlError
@@ -19,7 +21,7 @@ from kl_hooks.model.kind import Field, Kind
 from kl_hooks.records.query import RecordFilter, get_record, list_records
 from kl_hooks.records.write import apply_verb, create_record
 from tests.pytest_kl.recorded import run_pytest
-from tests.support import Checkout
+from tests.support import TEMPLATES, Checkout, checkout
 
 AGENT = {"KL_AGENT": "bot"}
 WORDS = "lantern harbor"
@@ -40,6 +42,10 @@ rules:
 _STATUS = ("status", "title", "supersedes", "superseded_by", "merged_into", "quarantine")
 _FREE = ("line", "text", "lines", "words", "map", "ids")
 """Types of fields that hold what somebody wrote."""
+
+
+_PLANTED: dict[Path, Canaries] = {}
+"""The folder of stored repositories of this run → what was planted in it."""
 
 
 @dataclass
@@ -297,3 +303,23 @@ def plant(repo: Checkout) -> Canaries:
     built = repo.kl("context", WORDS, "--format", "json")
     canaries.ids["package"] = json.loads(built.stdout)["package_id"]
     return canaries
+
+
+def planted(folder: Path) -> Canaries:
+    """Return a repository below a folder that is filled as `plant` does: once in a run of the
+    tests, and copied from then on. Its store is a file of it.
+    """
+    template = TEMPLATES[0] / "planted"
+    if template not in _PLANTED:
+        _PLANTED[template] = plant(checkout(template / "repo"))
+    shutil.copytree(template, folder, symlinks=True, dirs_exist_ok=True)
+    repo = Checkout(folder / "repo")
+    repo.git("update-index", "-q", "--refresh")
+    original = _PLANTED[template]
+    return replace(
+        original,
+        repo=repo,
+        ids=dict(original.ids),
+        open_ids=dict(original.open_ids),
+        places=dict(original.places),
+    )

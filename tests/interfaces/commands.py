@@ -328,7 +328,7 @@ def _cases(canaries: Canaries) -> Mapping[str, list[Arguments]]:
         "proof tests": [("src.shop.total",)],
         "proof why": [test],
         "store grant": [(WORDS, "reader")],
-        "tool": [("--list",), ("knowledge_search", json.dumps({"query": WORDS}))],
+        "tool": [("knowledge_search", json.dumps({"query": WORDS})), ("--list",)],
         "arch explain": [(SHOWN_FILE,), (HIDDEN_FILE,)],
         "arch fix": [(), ("--dry-run",), (HIDDEN_FILE,)],
         "arch mv": [
@@ -388,8 +388,10 @@ def _option(name: str, value: Any) -> Iterator[str]:
         yield from (f"--{name.replace('_', '-')}", str(one))
 
 
-def calls(canaries: Canaries) -> Iterator[Call]:
-    """Yield each call of each command; AssertionError for one that the test can't call."""
+def calls(canaries: Canaries, *, first_only: bool = False) -> Iterator[Call]:
+    """Yield each call of each command; AssertionError for one that the test can't call.
+    `first_only`: of each command one call; what only the others need is not made.
+    """
     cases = _cases(canaries)
     commands = every_command(canaries.repo.root)
     names = {" ".join(words) for words, _ in commands}
@@ -409,7 +411,8 @@ def calls(canaries: Canaries) -> Iterator[Call]:
         except KeyError as missing:
             unknown.append(f"kl {interface}: {missing}")
             continue
-        yield from _calls_of(words, command, given)
+        every = _calls_of(words, command, given)
+        yield from itertools.islice(every, 1 if first_only else None)
     assert not unknown, f"say in {__name__} how these are called: {unknown}"
 
 

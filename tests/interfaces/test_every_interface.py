@@ -6,12 +6,10 @@ from __future__ import annotations
 
 import http.client
 import json
-import shutil
 import threading
 from collections import defaultdict
 from collections.abc import Awaitable, Container, Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,7 @@ from kl_hooks.errors import KlError
 from kl_hooks.tools.http_server import KnowledgeServer
 from kl_hooks.workspace import Workspace, open_workspace
 from tests.interfaces import commands
-from tests.interfaces.canaries import AGENT, PAGES, Canaries, plant
+from tests.interfaces.canaries import AGENT, PAGES, Canaries, plant, planted
 from tests.interfaces.commands import (
     HIDDEN_FILE,
     OUTPUT_FILE,
@@ -40,37 +38,19 @@ from tests.interfaces.commands import (
     tools,
 )
 from tests.mcp_client import with_client
-from tests.support import TEMPLATES, Checkout, checkout
+from tests.support import checkout
 
 pytestmark = pytest.mark.slow
 
 
-_PLANTED: dict[Path, Canaries] = {}
-"""The folder of stored repositories of this run → what was planted in it."""
-
-
 @pytest.fixture
 def hidden(tmp_path: Path, home: Path, database: str) -> Canaries:
-    """A repository whose knowledge is hidden by the policy, and what an agent may write into:
-    planted once, and copied for each test where its store is a file of it.
-    """
+    """A repository whose knowledge is hidden by the policy, and what an agent may write into."""
     if database == "postgresql":
-        return planted(tmp_path)
-    template = TEMPLATES[0] / "every-interface"
-    if template not in _PLANTED:
-        _PLANTED[template] = planted(template)
-    shutil.copytree(template, tmp_path, symlinks=True, dirs_exist_ok=True)
-    repo = Checkout(tmp_path / "repo")
-    repo.git("update-index", "-q", "--refresh")
-    original = _PLANTED[template]
-    return replace(original, repo=repo, ids=dict(original.ids), places=dict(original.places))
-
-
-def planted(folder: Path) -> Canaries:
-    """Fill a new repository in a folder."""
-    repo = checkout(folder / "repo")
-    canaries = plant(repo)
-    repo.git("config", "kl.agents", " ".join(AGENTS))
+        canaries = plant(checkout(tmp_path / "repo"))
+    else:
+        canaries = planted(tmp_path)
+    canaries.repo.git("config", "kl.agents", " ".join(AGENTS))
     return canaries
 
 

@@ -11,9 +11,9 @@ from typing import Final
 
 import pytest
 
-from tests.interfaces.canaries import AGENT, plant
+from tests.interfaces.canaries import AGENT, planted
 from tests.interfaces.commands import Call, calls
-from tests.support import Checkout, checkout
+from tests.support import Checkout
 
 FAST: Final = frozenset(
     ("status", "arch check", "graph search", "context TASK", "verify", "doctor")
@@ -88,13 +88,14 @@ def tried(tmp_path: Path, mark: Path, names: frozenset[str]) -> tuple[int, list[
     """Call these commands (none: all) once in a hostile checkout; return how many, and what is
     wrong.
     """
-    canaries = plant(checkout(tmp_path / "repo"))
-    first_calls = dict[str, Call]()
-    for call in calls(canaries):
-        if (not names or call.interface in names) and call.interface not in _PERSONAL:
-            first_calls.setdefault(call.interface, call)
+    canaries = planted(tmp_path)
+    first_calls = [
+        call
+        for call in calls(canaries, first_only=True)
+        if (not names or call.interface in names) and call.interface not in _PERSONAL
+    ]
     make_hostile(canaries.repo, mark)
-    wrong = [text for call in first_calls.values() if (text := called(canaries.repo, call, mark))]
+    wrong = [text for call in first_calls if (text := called(canaries.repo, call, mark))]
     print(f"{len(first_calls)} commands")
     return len(first_calls), wrong
 

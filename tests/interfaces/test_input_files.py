@@ -20,9 +20,8 @@ import pytest
 
 from kl_hooks import operations
 from kl_hooks.operations.operation import Operation
-from tests.interfaces.canaries import AGENT, FOLDER, Canaries, plant
+from tests.interfaces.canaries import AGENT, FOLDER, Canaries, planted
 from tests.interfaces.commands import calls, every_command
-from tests.support import checkout
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +74,7 @@ def namings(canaries: Canaries) -> Iterator[Naming]:
     commands = {" ".join(words): command for words, command in every_command(canaries.repo.root)}
     verbs = Counter(name.rpartition(" ")[2] for name in commands)
     kinds, done = canaries.repo.workspace().kinds, set[str]()
-    for call in calls(canaries):
+    for call in calls(canaries, first_only=True):
         command, verb = commands[call.interface], call.interface.rpartition(" ")[2]
         # what every kind has is one function: one kind is enough
         is_shared = call.interface.partition(" ")[0] in kinds and verbs[verb] > len(kinds) // 2
@@ -144,17 +143,13 @@ def opened(canaries: Canaries, naming: Naming) -> bool:
     return bool(_OPENED)
 
 
-@pytest.fixture
-def planted(tmp_path: Path, home: Path) -> Canaries:
-    return plant(checkout(tmp_path / "repo"))
-
-
 def test_what_a_command_reads_is_declared_and_not_opened_where_the_policy_hides_it(
-    planted: Canaries,
+    tmp_path: Path, home: Path
 ) -> None:
-    planted.repo.write(HIDDEN_INPUT, "{}\n")
-    planted.repo.commit("a file that nothing reads by itself")
-    reading = [naming for naming in namings(planted) if opened(planted, naming)]
+    canaries = planted(tmp_path)
+    canaries.repo.write(HIDDEN_INPUT, "{}\n")
+    canaries.repo.commit("a file that nothing reads by itself")
+    reading = [naming for naming in namings(canaries) if opened(canaries, naming)]
     names = {naming.name for naming in reading}
     print(sorted(names))
     known = declared_inputs() | WRITTEN | DIGESTED | BY_HAND
@@ -162,13 +157,13 @@ def test_what_a_command_reads_is_declared_and_not_opened_where_the_policy_hides_
     undeclared = {
         naming.name
         for naming in reading
-        if naming.name not in known and not opened(planted, naming.of(ABSENT_INPUT))
+        if naming.name not in known and not opened(canaries, naming.of(ABSENT_INPUT))
     }
     assert not undeclared, f"declare them as InputFile: {undeclared}"
-    planted.hide("deny")
+    canaries.hide("deny")
     read = {
         naming.name
         for naming in reading
-        if naming.name in known - WRITTEN - DIGESTED and opened(planted, naming)
+        if naming.name in known - WRITTEN - DIGESTED and opened(canaries, naming)
     }
     assert not read, read
