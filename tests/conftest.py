@@ -178,7 +178,7 @@ def _is_omitted(path: Path, config: pytest.Config) -> bool:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no file only to deselect all tests in it: that took each worker half a minute."""
+    """Import no file only to deselect all tests in it: a second interpreter runs half of them."""
     is_file = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
     if is_file and _is_omitted(collection_path, config):
         return True
