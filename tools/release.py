@@ -6,7 +6,7 @@ each Python of this machine, with the oldest and with the newest dependencies th
 used for a moment, and the newest runs the whole story (`tools/demo`). Then the evidence of this
 content's tests is exported, signed by kl itself, and what a person has to push is printed.
 
-Ends with 1 where a check fails; nothing is pushed or uploaded.
+Ends with 1 where a check fails, or where a file is not committed; nothing is pushed or uploaded.
 """
 
 from __future__ import annotations
@@ -108,6 +108,14 @@ def sdist_difference(names: Iterable[str], tracked: Iterable[str]) -> Difference
         frozenset({*needed, "pyproject.toml", "README.md", "LICENSE"} - present),
         frozenset(present - set(tracked) - generated),
     )
+
+
+def uncommitted_files() -> list[str]:
+    """Return what differs from the commit that is checked out, as lines of `git status`."""
+    status = subprocess.run(
+        ["git", "status", "--porcelain"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    return status.stdout.splitlines()
 
 
 def build(folder: Path) -> tuple[Path, Path]:
@@ -230,6 +238,10 @@ def _signing_key(option: str) -> str:
 def main() -> int:
     """Build, check, sign; return the exit code."""
     arguments = _arguments()
+    if files := uncommitted_files():
+        # the tag names a commit: what is built must be what it has
+        print("make release: refused: commit or stash these files first.", *files, sep="\n  ")
+        return 1
     folder = Path(arguments.output)
     folder.mkdir(exist_ok=True)
     os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"

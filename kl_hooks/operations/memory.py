@@ -250,7 +250,7 @@ def _decide(
         change = decide(ws, record, access, is_accepted=do == "approve")
         return _changed(ws, change.record, access, "", *change.notes)
     is_confirmed = do == "approve" and record.status == "approved"
-    record = apply_decision(ws, record, Decision(record.id, do, "", reason), reviewer)
+    record = apply_decision(ws, record, Decision(record.id, do, "", reason, is_checked), reviewer)
     if is_checked:
         record = reviewer.record_check(ws, record, "verified")
     if is_confirmed:

@@ -110,7 +110,11 @@ def test_what_was_disproven_is_not_approved_by_the_way(repo: Checkout) -> None:
     (memory,) = (path.name[:12] for path in (repo.root / ".kl/knowledge/memories").glob("MEM-*"))
     repo.kl("memory", "disprove", memory, "--reason", "they are slow")
     done = repo.kl("memory", "approve", memory)
-    hint = f"it is disproven (they are slow). If it is so after all: kl memory verify {memory}"
+    hint = (
+        "it is disproven (they are slow). If it is so after all:"
+        f" kl memory approve {memory} --checked"
+    )
     assert done.returncode == 2 and hint in done.stderr, done.stdout + done.stderr
-    assert repo.kl("memory", "verify", memory).returncode == 0
+    assert repo.kl("memory", "approve", memory, "--checked").returncode == 0
+    assert "verified" in repo.kl("memory", "show", memory).stdout
     assert repo.kl("memory", "approve", memory).returncode == 0

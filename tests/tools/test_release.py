@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 
 import kl_hooks
 from pytest_kl.plugin import folder_to_record
+from tests.support import Checkout
 from tools import release
 
 ROOT = Path(__file__).parents[2]
@@ -84,6 +85,18 @@ def test_every_dependency_has_a_lower_bound_and_those_of_users_an_upper_one() ->
         operators = {bound.operator for bound in Requirement(text).specifier}
         assert ">=" in operators, text
         assert "<" in operators or text.startswith("packaging"), text  # its versions are years
+
+
+def test_only_what_is_committed_is_released(
+    repo: Checkout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(release, "ROOT", repo.root)
+    monkeypatch.setattr(sys, "argv", ["release", "--output", str(repo.root / "dist")])
+    assert release.uncommitted_files() == []
+    repo.write("new.py", "")
+    assert release.main() == 1
+    assert "new.py" in capsys.readouterr().out
+    assert not (repo.root / "dist").exists()
 
 
 def test_on_windows_kl_ends_with_one_line() -> None:

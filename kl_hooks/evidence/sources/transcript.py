@@ -117,7 +117,10 @@ def read_transcript(path: Path) -> Transcript:
             f"can't be read: {problem.strerror}.", place=str(path), hint="Check the name."
         ) from problem
     if not transcript.items and transcript.bad:
-        hint = "Expected: JSON lines as Claude Code or Codex write them."
+        hint = (
+            "Expected: JSON lines as Claude Code or Codex write them. The JSON of one tool call:"
+            " kl finding add --hook"
+        )
         raise UsageProblem("holds no line of a transcript.", place=str(path), hint=hint)
     return transcript
 

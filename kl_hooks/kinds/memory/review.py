@@ -423,6 +423,8 @@ class Decision(NamedTuple):
     text: str = ""
     """The new text; empty: as it is."""
     reason: str = ""
+    is_checked: bool = False
+    """Whether the memory was checked, and is right after all, also where it was disproven."""
 
     @classmethod
     def read_all(cls, value: Any, place: str) -> tuple[list[Decision], list[Problem]]:
@@ -727,14 +729,15 @@ def _refusal(ws: Workspace, record: Record, decision: Decision, reviewer: Review
     if decision.do == "approve" and reasons and not reviewer.person:
         return f"only a person may approve it: {'; '.join(reasons)}."
     verification = record.text("standing")
-    if decision.do == "approve" and verification in ENDED_VERIFICATIONS:
+    is_approved_unchecked = decision.do == "approve" and not decision.is_checked
+    if is_approved_unchecked and verification in ENDED_VERIFICATIONS:
         # approving is no answer to the reason why
         if record.text("reason"):
             why = f" ({record.text('reason')})"
         else:
             why = ""
-        verify = f"If it is so after all: kl memory verify {record.id}"
-        return f"it is {verification}{why}. {verify}"
+        check = f"If it is so after all: kl memory approve {record.id} --checked"
+        return f"it is {verification}{why}. {check}"
     return ""
 
 
