@@ -235,6 +235,20 @@ def _signing_key(option: str) -> str:
     return configured.stdout.strip()
 
 
+def signing_problem(key: str) -> str:
+    """Return why evidence can't be signed by a key, and what to do; empty where it can."""
+    if not key:
+        return "no key: give --sign KEY, or git config kl.signingKey KEY"
+    shown = subprocess.run(["ssh-keygen", "-lf", key], capture_output=True, text=True)
+    if shown.returncode:
+        return f"{key}: ssh-keygen can't read this key: {shown.stderr.strip()}"
+    fingerprint = shown.stdout.split()[1]
+    trusted = subprocess.run(["kl", "trust", "list"], cwd=ROOT, capture_output=True, text=True)
+    if fingerprint not in trusted.stdout:
+        return f"{key} is not trusted here: kl trust add release --key {key}.pub"
+    return ""
+
+
 def main() -> int:
     """Build, check, sign; return the exit code."""
     arguments = _arguments()
@@ -242,9 +256,13 @@ def main() -> int:
         # the tag names a commit: what is built must be what it has
         print("make release: refused: commit or stash these files first.", *files, sep="\n  ")
         return 1
+    os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    key = _signing_key(arguments.sign)
+    if not arguments.no_attestation and (problem := signing_problem(key)):
+        print(f"make release: refused: {problem}")
+        return 1
     folder = Path(arguments.output)
     folder.mkdir(exist_ok=True)
-    os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     try:
         wheel, sdist = build(folder)
         if problems := check_contents(wheel, sdist):
@@ -260,13 +278,9 @@ def main() -> int:
                     run_demo(wheel, python, Path(scratch))
         archives = [wheel, sdist]
         if not arguments.no_attestation:
-            key = _signing_key(arguments.sign)
-            if not key:
-                print("no key: give --sign KEY, or git config kl.signingKey KEY")
-                return 1
             archives.append(attest(key, folder))
-    except subprocess.CalledProcessError as problem:
-        print(f"make release: failed: {problem}")
+    except subprocess.CalledProcessError as failure:
+        print(f"make release: failed: {failure}")
         return 1
     _print_steps(archives)
     return 0

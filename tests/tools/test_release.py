@@ -99,6 +99,20 @@ def test_only_what_is_committed_is_released(
     assert not (repo.root / "dist").exists()
 
 
+def test_a_key_that_nobody_trusts_here_is_refused_before_anything_is_built(
+    repo: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(release, "ROOT", repo.root)
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+    key = tmp_path / "key"
+    assert release.signing_problem("").startswith("no key")
+    assert "can't read" in release.signing_problem(str(key))
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    assert "is not trusted here: kl trust add" in release.signing_problem(str(key))
+    assert repo.kl("trust", "add", "release", "--key", f"{key}.pub").returncode == 0
+    assert release.signing_problem(str(key)) == ""
+
+
 def test_on_windows_kl_ends_with_one_line() -> None:
     code = "import sys; sys.platform = 'win32'; from kl_hooks.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
