@@ -38,7 +38,7 @@ from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.package import WITHHELD, Budget, Item, Omission, Package
 from kl_hooks.model.parameter import fields_of, values_of
-from kl_hooks.model.request import QUOTA, QUOTA_FIELDS, STYLE_NAMES, Request
+from kl_hooks.model.request import BRIEF, QUOTA, QUOTA_FIELDS, STYLE_NAMES, Request
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line, safe_text
 from kl_hooks.records.repository import authored_files, docs_pages
@@ -304,16 +304,20 @@ def make_request(task: str, style: str, trace: str, options: Mapping[str, Any]) 
     """Return the request of these options, each by the name of its field or of its option (`pins`,
     `pin`); what is empty was not given.
 
-    Without a profile, options that describe the work choose `quota`, which alone reads them.
+    Without a profile, options that describe the work choose `quota`, which alone reads them. A task
+    alone gets a `brief`: any other option asks for more than what decides it.
     UsageProblem for what is no option, and for a value that an option does not take.
     """
     values = values_of(Request, options)
     if style not in STYLE_NAMES:
         raise UsageProblem(f"takes {', '.join(STYLE_NAMES)}, not {style[:40]!r}.", place="style")
-    values.setdefault(
-        "profile", QUOTA if any(name in values for name in QUOTA_FIELDS) else "blended"
-    )
-    return Request(task, "", style, trace)._replace(**values)
+    request = Request(task, "", style, trace)._replace(**values)
+    if "profile" in values:
+        return request
+    if any(name in values for name in QUOTA_FIELDS):
+        return request._replace(profile=QUOTA)
+    asks_for_more = request.budget or request._replace(style="text", trace_id="").options()
+    return request if asks_for_more else request._replace(profile=BRIEF)
 
 
 def deliver(

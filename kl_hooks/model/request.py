@@ -70,7 +70,7 @@ class Request(NamedTuple):
         Parameter(
             "Ranking; quota divides the budget by kind of work, brief shows what decides.",
             choices=_PROFILE_NAMES,
-            default="blended; quota where an option below describes the work",
+            default="brief; blended with another option, quota where one below describes the work",
         ),
     ] = "blended"
     """How records are ranked: a name in `context.fuse.PROFILES`."""
