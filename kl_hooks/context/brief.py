@@ -261,8 +261,17 @@ def _reason(candidate: Candidate, name: str, signals: Signals) -> str:
     named = {symbol.rpartition(".")[2] for symbol in signals.symbols}
     if name.rpartition(".")[2] in named:
         return "  (named in the task)"
-    of_symbol = set(text_terms(f"{name} {candidate.path} {candidate.summary}"))
-    words = [word for word in signals.keywords if not of_symbol.isdisjoint(text_terms(word))]
+    # of the path only the file: all of a package are in its folder
+    file = candidate.path.rpartition("/")[2].removesuffix(".py")
+    of_symbol = set(text_terms(f"{candidate.title} {file} {candidate.summary}"))
+    # one word of those with the same stem: return, returns
+    by_terms = {tuple(text_terms(word)): word for word in reversed(signals.keywords)}
+    shown_words = set(by_terms.values())
+    words = [
+        word
+        for word in dict.fromkeys(signals.keywords)
+        if word in shown_words and not of_symbol.isdisjoint(text_terms(word))
+    ]
     if words:
         return f"  (has {', '.join(words[:_WORDS_SHOWN])})"
     others = [reason for reason in candidate.reasons if reason != HAS_WORDS]
