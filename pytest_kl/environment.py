@@ -292,17 +292,17 @@ def _project_files(
     # a set: git lists a path in conflict once for each stage
     for name in sorted(set(listing.paths(endings))):
         path = top / name
-        # git lists a tracked file also after it was deleted on disk; a name that ends in `/` is
-        # another repository
-        if name.endswith("/") or not _below(path, wanted or [folder]) or not path.exists():
+        # a name that ends in `/` is another repository
+        if name.endswith("/") or not _fits(path, patterns):
+            continue
+        # git lists a tracked file also after it was deleted on disk
+        if not _below(path, wanted or [folder]) or not path.exists():
             continue
         if path.is_relative_to(folder):
             parts = path.relative_to(folder).parts[:-1]
         else:
             parts = ()
-        if _fits(path, patterns) and not any(
-            fnmatch(part, one) for part in parts for one in closed
-        ):
+        if not any(fnmatch(part, one) for part in parts for one in closed):
             yield name, path
 
 
