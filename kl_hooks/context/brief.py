@@ -29,10 +29,12 @@ from kl_hooks.model.package import Candidate, Signals, placed, symbol_candidate
 from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import counted, defuse, name_list, one_line, quoted_field, quoted_lines
 from kl_hooks.proof.reliance import reliance
+from kl_hooks.proof.symbol_tests import results
 
 if TYPE_CHECKING:
     from kl_hooks.context.page import Facts
     from kl_hooks.proof.reliance import IsShown, Reliance
+    from kl_hooks.proof.symbol_tests import TestResults
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
@@ -298,8 +300,16 @@ def with_facts(
     ids = [candidate.id for candidate in chosen]
     relies = reliance(ws, db, ids, ("calls",), is_place_shown)
     states = _states(ws, ids, is_place_shown)
+    executing = {
+        name: {f"test:{test}" for test in tests}
+        for name, tests in relies.tests.items()
+        if name in relies.executed
+    }
+    outcomes = results(ws, executing, executing.keys())
     facts = {
-        candidate.id: "; ".join(_facts(candidate, relies, states.get(candidate.id, "")))
+        candidate.id: "; ".join(
+            _facts(candidate, relies, states.get(candidate.id, ""), outcomes.get(candidate.id))
+        )
         for candidate in chosen
     }
     described = {
@@ -332,7 +342,9 @@ def _states(ws: Workspace, ids: Sequence[str], is_shown: IsShown) -> dict[str, s
         return {}
 
 
-def _facts(candidate: Candidate, relies: Reliance, state: str) -> Iterator[str]:
+def _facts(
+    candidate: Candidate, relies: Reliance, state: str, outcomes: TestResults | None
+) -> Iterator[str]:
     if state:
         yield state
     callers = relies.users.get(candidate.id, ())
@@ -345,7 +357,9 @@ def _facts(candidate: Candidate, relies: Reliance, state: str) -> Iterator[str]:
         ]
         yield f"called by {name_list(places, _CALLERS)}"
     tests = relies.tests.get(candidate.id, ())
-    if tests:
+    if outcomes is not None and outcomes.failed:
+        yield outcomes.words()
+    elif tests:
         if candidate.id in relies.executed:
             verb = "executed by"
         else:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 TRAILER: Final = "Kl-Package"
 _MOST_TRAILERS: Final = 5
 _OWN: Final = ".kl/"
+_SYMBOLS: Final = ("symbol", "code")
+"""Kinds of items that are symbols: a brief has them as places (`context.brief.PLACE`)."""
 """Records that a commit adds are no answer to its task."""
 
 
@@ -215,7 +217,7 @@ def compare(
     """
     contained = {path for _, _, paths, _ in items for path in paths}
     names = {
-        (path, str(name)) for kind, name, paths, _ in items if kind == "symbol" for path in paths
+        (path, str(name)) for kind, name, paths, _ in items if kind in _SYMBOLS for path in paths
     }
     symbols_shown = sum(
         any(p == path and i.endswith((f".{name}", f":{name}")) for p, i in names)

@@ -322,7 +322,7 @@ def test_claims_are_found_by_search_context_and_tools(repo: Checkout) -> None:
     assert json.loads(made.stdout)["result"]["author"] == "agent:bot"
     assert "zebras are stable" in repo.kl("knowledge", "search", "zebras").stdout
     assert "zebras are stable" in repo.kl("claim", "search", "zebras").stdout
-    package = repo.kl("context", "keep the zebras stable").stdout
+    package = repo.kl("context", "keep the zebras stable", "--budget", "6000").stdout
     assert "## claim" in package and "zebras are stable" in package
     assert "[assumed · not assessed · agent] claim:" in package
     found = json.loads(repo.kl("tool", "claim_search", '{"query": "zebras"}').stdout)["result"][

@@ -112,7 +112,10 @@ def test_a_removed_section_outdates_its_guide_and_back_again_renews_it(shop: Che
     assert "stale: 1" in shop.kl("knowledge", "health").stdout
     assert seeded(shop)["Usage"] == "outdated"
     assert statuses(shop, "guide") == {"GUIDE-0001 Usage": "outdated"}
-    assert "Run it with care" not in shop.kl("context", "how to run it with care: usage").stdout
+    assert (
+        "Run it with care"
+        not in shop.kl("context", "how to run it with care: usage", "--budget", "6000").stdout
+    )
     shop.write("README.md", README)
     assert seeded(shop)["Usage"] == "updated" and statuses(shop, "guide") == {
         "GUIDE-0001 Usage": "current"
@@ -172,7 +175,13 @@ def test_what_an_agent_reads_itself_is_omitted_for_that_agent_only_and_counted(
 
     def package(agent: str) -> dict[str, Any]:
         done = repo.kl(
-            "context", "testing zebras with stripes", "--format", "json", env={"KL_AGENT": agent}
+            "context",
+            "testing zebras with stripes",
+            "--budget",
+            "6000",
+            "--format",
+            "json",
+            env={"KL_AGENT": agent},
         )
         found: dict[str, Any] = json.loads(done.stdout)
         return found

@@ -486,7 +486,7 @@ def test_a_claim_about_an_older_content_is_stale_before_anything_else(proven: Ch
     )
     shown = proven.kl("claim", "show", rows[0].split()[0]).stdout
     assert "status     stale: inferred on an older tree\n" in shown and "\ntier " not in shown
-    text = proven.kl("context", "test_x.py::test_a fails").stdout
+    text = proven.kl("context", "test_x.py::test_a fails", "--budget", "6000").stdout
     assert "[stale: inferred on an older tree" in text
     assert "[inferred · older tree" not in text
 

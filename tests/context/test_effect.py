@@ -131,7 +131,13 @@ def test_a_package_is_measured_by_what_the_session_then_read_edited_and_ran(
 ) -> None:
     made = json.loads(
         shop.kl(
-            "context", "round_total", "--format", "json", env={**AGENT, "KL_SESSION": "s1"}
+            "context",
+            "round_total",
+            "--budget",
+            "6000",
+            "--format",
+            "json",
+            env={**AGENT, "KL_SESSION": "s1"},
         ).stdout
     )
     named = {item["path"] for item in made["items"] if item["kind"] == "file"}
@@ -185,7 +191,7 @@ def test_what_was_read_before_a_package_named_it_is_no_effect(
         [("Read", {"file_path": str(shop.root / "shop/price.py")})],
     )
     path.write_text(path.read_text().replace(iso(SystemClock().now())[:4], "2020"))
-    shop.kl("context", "round_total", env={**AGENT, "KL_SESSION": "s1"})
+    shop.kl("context", "round_total", "--budget", "6000", env={**AGENT, "KL_SESSION": "s1"})
     end_session(shop, path)
     sections = effect(shop)["sections"]
     assert sections["file"]["used"] == 0 and sections["file"]["items"] > 0

@@ -233,7 +233,7 @@ def test_figures_of_packages(repo: Checkout) -> None:
     repo.commit()
     assert "no package was delivered here" in repo.kl("stats").stderr
     for task in (TASK, TASK, "zzzz qqqq"):
-        repo.kl("context", task, env={"KL_AGENT": "bot", "KL_SESSION": "s1"})
+        repo.kl("context", task, "--budget", "6000", env={"KL_AGENT": "bot", "KL_SESSION": "s1"})
     found = json.loads(repo.kl("stats", "--format", "json").stdout)
     assert (found["schema"], found["packages"], found["hits"], found["misses"]) == (
         "kl.stats/1",

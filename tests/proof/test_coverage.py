@@ -100,7 +100,7 @@ def test_links_are_shown_with_recorded_outcomes_and_prove_nothing(shop: Checkout
     assert executing(shop, "cart.add") == [(TOTAL, "passed", "not assessed")]
     shown = shop.kl("graph", "show", "cart.add").stdout
     assert f"executed by    1\n    {TOTAL}  passed (by imported coverage data)" in shown
-    package = shop.kl("context", "Cart.total adds the items").stdout
+    package = shop.kl("context", "Cart.total adds the items", "--budget", "6000").stdout
     assert "add:8 (executed by 1 test, passed, assumed)" in package, package
     assert shop.kl("verify").returncode == 1
     again = shop.kl("evidence", "import", "coverage", str(shop.root.parent / "data"))

@@ -118,7 +118,7 @@ def test_a_claim_is_stale_from_the_change_on_and_current_by_a_later_green_run(sh
     status = shop.repo.kl("status").stdout
     assert "  claims    1 of 1 asserted claim stale: kl claim list --stale\n" in status
     assert shop.repo.kl("claim", "list", "--stale").stdout.count("adds the tax") == 1
-    package = shop.repo.kl("context", "why does cart.total add the tax").stdout
+    package = shop.repo.kl("context", "why does cart.total add the tax", "--budget", "6000").stdout
     assert "claim inferred, stale" in package and stale in package
     shop.run("failed")
     refuted = shop.now()["adds the tax"]

@@ -87,8 +87,10 @@ def test_graph_show_lists_the_tests_that_executed_a_symbol(shop: Checkout) -> No
 def test_a_package_counts_executions_and_leads_to_what_a_failing_test_executed(
     shop: Checkout,
 ) -> None:
-    out = shop.kl("context", "the price of core.add").stdout
+    out = shop.kl("context", "the price of core.add", "--budget", "6000").stdout
     assert "(executed by 2 tests, 1 failed 1 commit ago, 1 flaky (9% to 91%))" in out
+    brief = shop.kl("context", "the price of core.add").stdout
+    assert "executed by 2 tests, 1 failed 1 commit ago, 1 flaky" in brief
     found = suspects(shop.workspace(), [TOTAL])
     assert [(one.symbol, one.path, round(one.score, 3)) for one in found] == [
         ("function:test_core.test_total", "test_core.py", 1.0),

@@ -353,14 +353,14 @@ def test_a_page_is_found_by_its_sections_with_heading_and_line(repo: Checkout) -
 
 def test_context_quotes_the_section_that_fits(repo: Checkout) -> None:
     repo.write("docs/guide.md", GUIDE.replace("Guests have", "Some words first.\n\nGuests have"))
-    text = repo.kl("context", "explain wrappers of guests").stdout
+    text = repo.kl("context", "explain wrappers of guests", "--budget", "6000").stdout
     assert "## page" in text and "file:docs/guide.md#of-guests  docs/guide.md:9" in text
     assert "Guests have wrappers." in text and "Some words first" not in text
     repo.write("src/guests.py", "def wrapper() -> None:\n    return None\n")
     repo.write(
         "docs/guide.md", GUIDE.replace("Guests have", "Some words first.\n" * 20 + "\nGuests have")
     )
-    text = repo.kl("context", "explain wrappers of guests").stdout
+    text = repo.kl("context", "explain wrappers of guests", "--budget", "6000").stdout
     assert (
         "## page\n- [not committed] docs/guide.md:9  | Of guests: Guests have wrappers.\n" in text
         and "| def wrapper" in text
@@ -370,7 +370,9 @@ def test_context_quotes_the_section_that_fits(repo: Checkout) -> None:
             f"docs/more{number}.md", f"# More {number}\n\nA wrapper of guests, number {number}.\n"
         )
     package = json.loads(
-        repo.kl("context", "explain wrappers of guests", "--format", "json").stdout
+        repo.kl(
+            "context", "explain wrappers of guests", "--budget", "6000", "--format", "json"
+        ).stdout
     )
     why = repo.kl("context", "why", package["package_id"], "--format", "json").stdout
     candidates = (*package["items"], *json.loads(why)["omitted"])

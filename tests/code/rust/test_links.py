@@ -378,7 +378,7 @@ def test_a_decision_is_about_a_type_in_rust_and_a_context_package_has_its_code(
     process = repo.kl("decision", "new", "Carts sum", *options)
     assert process.returncode == 0, process.stderr
     assert "about in adr:ADR-0001" in repo.kl("graph", "show", cart).stdout
-    package = repo.kl("context", "refresh the cart after adding a line")
+    package = repo.kl("context", "refresh the cart after adding a line", "--budget", "6000")
     assert "pub fn refresh(&self) -> u32 { self.sum() }" in package.stdout, package.stdout
     assert "Cart.refresh" in repo.kl("graph", "search", "refresh").stdout
     dependents = repo.kl("graph", "dependents", "crates/cart/src/total.rs").stdout

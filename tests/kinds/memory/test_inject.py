@@ -149,7 +149,7 @@ def test_memory_has_a_budget_of_its_own_and_what_does_not_fit_keeps_its_first_li
     assert all(f"Redis fact {n}. ({made[n]}, human)" in text for n in range(4))
     # the package of a task has its own, whatever memories there are
     assert (
-        repo.kl("context", "redis")
+        repo.kl("context", "redis", "--budget", "6000")
         .stdout.split("\n")[0]
         .endswith("of 6,000 characters   4 of 4 items")
     )
