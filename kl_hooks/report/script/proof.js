@@ -291,7 +291,7 @@ function fileTable(indices, isChange) {
     sort: { index: 1, down: false },
     columns: [
       { title: "File", cell: (index) => el("a", { href: fileAddress("proof", index), title: files[index].path }, files[index].path), order: (index) => files[index].path, width: "42%" },
-      { title: "State", cell: (index) => stateWord(drawnState(files[index])), order: (index) => order.indexOf(drawnState(files[index])), width: "9.5rem" },
+      { title: "State", cell: (index) => stateWord(drawnState(files[index])), order: (index) => order.indexOf(drawnState(files[index])), width: "11rem" },
       { title: "Lines", cell: (index) => count(files[index].lines), order: (index) => files[index].lines, number: true, width: "5rem" },
       { title: "Failing", cell: (index) => (files[index].failing ? count(files[index].failing) : ""), order: (index) => files[index].failing, number: true, minor: true, width: "5.5rem" },
       { title: "Why", cell: (index) => el("span", { title: files[index].reason }, files[index].reason), minor: true },
@@ -307,7 +307,7 @@ function changedSymbols() {
     words: (index) => symbols[index][0],
     columns: [
       { title: "Symbol", cell: (index) => el("a", { href: symbolAddress(index), title: symbols[index][0] }, symbolName(index)), order: (index) => symbols[index][0], width: "35%" },
-      { title: "State", cell: (index) => stateWord(STATES[symbols[index][7]] ?? "unassessed"), order: (index) => symbols[index][7], width: "9.5rem" },
+      { title: "State", cell: (index) => stateWord(STATES[symbols[index][7]] ?? "unassessed"), order: (index) => symbols[index][7], width: "11rem" },
       { title: "Tests", cell: (index) => count(symbols[index][5]), order: (index) => symbols[index][5], number: true, width: "5rem" },
       { title: "File", cell: (index) => `${files[symbols[index][2]].path}:${symbols[index][3]}`, minor: true },
     ],

@@ -3,10 +3,15 @@
 const ROW = 32;
 const SPARE = 8;
 
+/** `minor`: not in a narrow window; `unprinted`: paper has no room for it. */
+function columnClasses(column) {
+  return ["number", "minor", "unprinted"].filter((name) => column[name]).join(" ");
+}
+
 /**
  * Make a table.
  *
- * `columns`: {title, cell(row) → element or text, order(row) → sort key, width, number, minor}.
+ * `columns`: {title, cell(row) → element or text, order(row) → sort key, width, number, minor, unprinted}.
  * `rows`: anything. `words(row)`: the text that a filter searches. `height`: in pixels at most.
  * Returns `element`, `show(rows)` and `filter(text) → number of rows`.
  */
@@ -27,7 +32,7 @@ function bigTable({ caption, columns, rows, words, height = 480, sort = null, no
   const drawn = new Map();
 
   function head(column, index) {
-    const classes = [column.number ? "number" : "", column.minor ? "minor" : ""].join(" ").trim();
+    const classes = columnClasses(column);
     const cell = el("th", { scope: "col", class: classes || null });
     if (column.width) cell.style.width = column.width;
     if (!column.order) return fill(cell, el("span", {}, column.title));
@@ -99,7 +104,7 @@ function bigTable({ caption, columns, rows, words, height = 480, sort = null, no
   function line(index) {
     const row = shown[index];
     const cells = columns.map((column) => {
-      const classes = [column.number ? "number" : "", column.minor ? "minor" : ""].join(" ").trim();
+      const classes = columnClasses(column);
       return el("td", { class: classes || null }, column.cell(row));
     });
     return el("tr", { "aria-rowindex": index + 2 }, cells);

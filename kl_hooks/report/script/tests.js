@@ -103,9 +103,9 @@ function testColumns() {
     { title: "Test", cell: (index) => el("a", { class: "test-name", href: testAddress(index), title: name(index) }, testName(name(index))), order: name },
     { title: "Last", cell: outcomeCell, order: (index) => "fekuxsp.".indexOf(String(tests.outcome[index]).toLowerCase()), width: "8.5rem", minor: true },
     { title: "Runs", cell: (index) => stripPicture(tests.strip[index]), width },
-    { title: "Flips", cell: (index) => count(flips(tests.strip[index])), order: (index) => flips(tests.strip[index]), number: true, width: "4.5rem", minor: true },
+    { title: "Flips", cell: (index) => count(flips(tests.strip[index])), order: (index) => flips(tests.strip[index]), number: true, width: "4.5rem", minor: true, unprinted: true },
     { title: "Takes", cell: (index) => duration(lastDuration(index)), order: lastDuration, number: true, width: "6rem", minor: true },
-    { title: "Trend", cell: (index) => trendPicture(tests.ms?.[index]), width: "7rem", minor: true },
+    { title: "Trend", cell: (index) => trendPicture(tests.ms?.[index]), width: "7rem", minor: true, unprinted: true },
     { title: "Red since", cell: sinceCell, order: (index) => tests.red_since[index], width: "22%", minor: true },
   ];
 }
