@@ -13,12 +13,13 @@ from kl_hooks.arch.layer_check import is_excepted, is_expired
 from kl_hooks.arch.layers import EdgeFinder, file_of
 from kl_hooks.arch.overview import CheckedWorktree, check_worktree
 from kl_hooks.arch.runtime_imports import with_runtime_imports
+from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import KlError
 from kl_hooks.graph.algorithms import components
 from kl_hooks.model.symbol import split_id
-from kl_hooks.model.text import counted
 
 if TYPE_CHECKING:
+    from kl_hooks.model.contract import Breach, Contract
     from kl_hooks.model.manifest import Layer, Manifest, Violation
     from kl_hooks.workspace import Workspace
 
@@ -39,6 +40,14 @@ class DecidedImport(NamedTuple):
     decision: str = ""
 
 
+class JudgedContract(NamedTuple):
+    """A contract of import-linter, and how it is broken."""
+
+    contract: Contract
+    breaches: tuple[Breach, ...]
+    """None where nothing breaks it."""
+
+
 class LayerMap(NamedTuple):
     """The layers, and what of them is broken."""
 
@@ -46,6 +55,8 @@ class LayerMap(NamedTuple):
     """None: there is no manifest, or it can't be used."""
     survey: Survey
     notes: tuple[str, ...]
+    contracts: tuple[JudgedContract, ...] = ()
+    """None where they can't be judged: a note states why."""
 
     @property
     def manifest(self) -> Manifest | None:
@@ -78,6 +89,7 @@ class LayerMap(NamedTuple):
     def imports(self) -> Iterator[DecidedImport]:
         """Every import of a file by another one, by file and line."""
         decided = _decided_imports(self)
+        steps = dict(_forbidden_steps(self.contracts))
         files = {dotted: path for path, dotted in self.survey.modules.items()}
         if self.manifest is None:
             links = self.survey.links
@@ -88,7 +100,9 @@ class LayerMap(NamedTuple):
                 continue
             imported = file_of(split_id(link.target)[1], files)
             if imported is not None and imported != link.path:
-                verdict = decided.get((link.path, link.line, link.target), _ALLOWED)
+                module = plain_name(self.survey.modules[imported])
+                step = steps.get((link.path, link.line, module), _ALLOWED)
+                verdict = decided.get((link.path, link.line, link.target), step)
                 yield DecidedImport(link.path, imported, link.line, *verdict)
 
 
@@ -106,10 +120,46 @@ def read_layer_map(ws: Workspace) -> LayerMap:
     if checked.manifest.runtime_imports != "ignore":
         verdict = with_runtime_imports(ws, checked.verdict, checked.survey, utc_day(ws))
         checked = checked._replace(verdict=verdict)
-    if checked.manifest.contracts:
-        number = counted(len(checked.manifest.contracts), "contract")
-        notes = (*notes, f"{number} of import-linter not judged here. See: kl arch check")
-    return LayerMap(checked, checked.survey, notes)
+    contracts, remarks = _judged_contracts(ws, checked)
+    return LayerMap(checked, checked.survey, (*notes, *remarks), contracts)
+
+
+def _judged_contracts(
+    ws: Workspace, checked: CheckedWorktree
+) -> tuple[tuple[JudgedContract, ...], tuple[str, ...]]:
+    """The contracts, and sentences about those that are broken; where they can't be judged, none
+    and why.
+    """
+    contracts = checked.manifest.contracts
+    if not contracts:
+        return (), ()
+    # import-linter and grimp start only where they are asked for
+    from kl_hooks.arch.contracts import check_contracts
+
+    survey = checked.survey
+    refused = "the contracts of import-linter are not judged"
+    try:
+        result = check_contracts(
+            ws.state.cache, survey.content, survey.python_modules, checked.manifest
+        )
+    except KlError as problem:
+        return (), (f"{refused}: {problem}",)
+    if result.problems:
+        return (), (f"{refused}: {result.problems[0]}",)
+    judged = tuple(
+        JudgedContract(
+            contract,
+            tuple(breach for breach in result.breaches if breach.contract == contract.name),
+        )
+        for contract in contracts
+    )
+    remarks = (
+        f'contract "{judged_contract.contract.name}" of import-linter is broken ({judged_contract.breaches[0].rule}).'
+        " See: kl arch check"
+        for judged_contract in judged
+        if judged_contract.breaches
+    )
+    return judged, tuple(remarks)
 
 
 def layer_ranks(layers: Sequence[Layer]) -> dict[str, int]:
@@ -128,6 +178,24 @@ def layer_ranks(layers: Sequence[Layer]) -> dict[str, int]:
 _ALLOWED: Final = (ALLOWED, "", "")
 _Decided = dict[tuple[str, int, str], tuple[int, str, str]]
 """(path, line, ID of what is imported) → state, reason, decision."""
+
+
+def _forbidden_steps(
+    contracts: Sequence[JudgedContract],
+) -> Iterator[tuple[tuple[str, int, str], tuple[int, str, str]]]:
+    """(path, line, imported module) of each import that breaks a contract, or that leads to what it
+    forbids by other modules → state, reason, decision.
+    """
+    for contract, breaches in contracts:
+        for breach in breaches:
+            words = f'contract "{contract.name}" of import-linter ({breach.rule})'
+            if len(breach.chain) > 1:
+                words = f"a step of a chain of imports that breaks {words}"
+            else:
+                words = f"it breaks {words}"
+            for step in (*breach.chain, *breach.also):
+                for line in step.lines:
+                    yield (step.path, line, step.imported), (FORBIDDEN, words, contract.decision)
 
 
 def _place_of(violation: Violation) -> tuple[str, int, str]:

@@ -64,6 +64,19 @@ def layer_rows(layer_map: LayerMap, texts: ReportTexts) -> list[dict[str, Any]]:
     ]
 
 
+def contract_rows(layer_map: LayerMap, texts: ReportTexts) -> list[dict[str, Any]]:
+    """The contracts of import-linter, in the order of the manifest."""
+    return [
+        {
+            "name": texts.sentence(contract.name),
+            "type": contract.type,
+            "breaches": len(breaches),
+            "decision": texts.sentence(contract.decision),
+        }
+        for contract, breaches in layer_map.contracts
+    ]
+
+
 class ImportRows(NamedTuple):
     """The imports between files of a report."""
 

@@ -275,6 +275,46 @@ def test_layers_have_floors_and_imports_their_rule(shop: Checkout) -> None:
     ]
 
 
+CONTRACTS = """contracts:
+  - name: Web over core
+    type: layers
+    layers: [web, core]
+    containers: [shop]
+    decision: ADR-0004
+  - name: Pages alone
+    type: forbidden
+    source_modules: [shop.core.price]
+    forbidden_modules: [shop.web]
+"""
+
+
+def test_imports_that_break_a_contract_of_import_linter_are_marked(shop: Checkout) -> None:
+    shop.write("shop/__init__.py", "")
+    shop.write("shop/core/bad.py", "from shop.core import worse\n")
+    shop.write("shop/core/worse.py", "\nfrom shop import between\n")
+    shop.write("shop/between.py", "import shop.web.page\n")
+    shop.write(".kl/architecture.yaml", f"version: 1\n{CONTRACTS}")
+    data = report(shop)
+    assert data["contracts"] == [
+        {"name": "Web over core", "type": "layers", "breaches": 1, "decision": "ADR-0004"},
+        {"name": "Pages alone", "type": "forbidden", "breaches": 0, "decision": ""},
+    ]
+    paths = [file["path"] for file in data["files"]]
+    marked = {(paths[row[0]], paths[row[1]]): row[2:] for row in data["imports"] if row[3]}
+    rule = 'contract "Web over core" of import-linter (.kl/architecture.yaml:3)'
+    reason = f"a step of a chain of imports that breaks {rule}"
+    assert marked == {
+        ("shop/core/worse.py", "shop/between.py"): [2, 1, reason, "ADR-0004"],
+        ("shop/between.py", "shop/web/page.py"): [1, 1, reason, "ADR-0004"],
+    }
+    broken = 'contract "Web over core" of import-linter is broken (.kl/architecture.yaml:3).'
+    assert any(broken in note for note in data["now"]["notes"])
+    shop.write("shop/between.py", "def broken(:\n")
+    data = report(shop)
+    assert data["contracts"] == []
+    assert any("of import-linter are not judged" in note for note in data["now"]["notes"])
+
+
 def test_rules_that_cannot_be_used_are_a_note(shop: Checkout) -> None:
     shop.write(".kl/architecture.yaml", "version: 1\nlayers: 3\n")
     data = report(shop)

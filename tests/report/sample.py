@@ -58,7 +58,8 @@ def empty() -> dict[str, Any]:
         "waiting": {},
         "notes": [],
     }
-    report |= {"layers": [], "imports": [], "runs": [], "change": None, "omitted": {}}
+    report |= {"layers": [], "contracts": [], "imports": [], "runs": []}
+    report |= {"change": None, "omitted": {}}
     report["tests"] = {name: [] for name in report["tests"]}
     report["knowledge"] = {
         "decisions": [],
@@ -75,6 +76,7 @@ def folders() -> dict[str, Any]:
     """The small project without a manifest of layers."""
     report = small()
     report["layers"] = []
+    report["contracts"] = []
     for file in report["files"]:
         file["layer"] = None
     report["imports"] = [row for row in report["imports"] if row[3] == 0]
@@ -214,6 +216,10 @@ def _report(rng: random.Random, *, modules: int, tests: int, decisions: int) -> 
                 ),
             }
             for index, (layer, rank, description, decision) in enumerate(LAYERS)
+        ],
+        "contracts": [
+            {"name": "Siblings are apart", "type": "independence", "breaches": 0, "decision": ""},
+            {"name": "No web below", "type": "forbidden", "breaches": 2, "decision": "ADR-0001"},
         ],
         "files": files,
         "symbols": symbols,

@@ -53,6 +53,27 @@ def test_each_view_fits_a_narrow_window(visit: Visit) -> None:
     assert broken == []
 
 
+def test_contracts_are_listed_with_the_broken_ones_first(visit: Visit) -> None:
+    table = visit.open("small", "map").get_by_role("region", name="Contracts of import-linter")
+    rows = [row.split("\t") for row in table.locator("tbody tr:has(td)").all_inner_texts()]
+    shown = [row[:3] for row in rows if len(row) > 2]
+    assert shown == [
+        ["No web below", "forbidden", "broken"],
+        ["Siblings are apart", "independence", "kept"],
+    ]
+    page = visit.open("folders", "map")
+    assert page.get_by_role("region", name="Contracts of import-linter").count() == 0
+
+
+def test_names_of_tests_are_not_squeezed_on_paper(visit: Visit) -> None:
+    page = visit.open("small", "tests")
+    visit.page.emulate_media(media="print")
+    visit.page.set_viewport_size({"width": 794, "height": 1123})
+    name = page.locator("tbody .test-name").first
+    assert name.bounding_box()["height"] < 100
+    assert not page.locator("th", has_text="Trend").is_visible()
+
+
 @pytest.mark.parametrize("sample", ["empty", "big"])
 def test_nothing_and_very_much_are_shown(visit: Visit, sample: str) -> None:
     for view in VIEWS:
@@ -179,7 +200,7 @@ def test_the_map_goes_from_a_layer_to_a_module_a_symbol_and_its_tests(visit: Vis
 
 def test_forbidden_imports_are_red_with_their_line_and_decision(visit: Visit) -> None:
     page = visit.open("small", "map")
-    assert visit.text("h1:visible") == "2 imports against the order of layers"
+    assert visit.text("h1:visible") == "2 imports against layers or contracts"
     assert page.locator(".arrow.forbidden").count() == 2
     assert page.locator(".arrow.accepted .shaft").first.evaluate(
         "shaft => getComputedStyle(shaft).strokeDasharray"

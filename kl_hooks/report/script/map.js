@@ -15,7 +15,7 @@ function showMap(container, { settings }) {
     markHits(frame, hits);
   };
   const trail = el("p", { class: "trail" }, mapTrail(chosen));
-  container.append(mapChoices(chosen), trail, el("div", { class: "split" }, frame, panel), moduleTable(chosen, onHits), flowTable());
+  container.append(mapChoices(chosen), trail, el("div", { class: "split" }, frame, panel), moduleTable(chosen, onHits), flowTable(), ...contractTables());
   whenResized(frame, (width) => {
     fill(frame, mapPicture(width, chosen));
     markHits(frame, hits);
@@ -57,7 +57,7 @@ function mapHeading() {
     return heading("Folders and their imports", "There is no manifest of layers: what imports is drawn above what it imports.");
   }
   const forbidden = d3.sum(flows(), (flow) => flow.forbidden);
-  const title = forbidden ? `${counted(forbidden, "import")} against the order of layers` : "Layers and their imports";
+  const title = forbidden ? `${counted(forbidden, "import")} against ${contracts.length ? "layers or contracts" : "the order of layers"}` : "Layers and their imports";
   return heading(title, "A layer imports layers below it, as the manifest allows. Boxes are as large as their code.");
 }
 

@@ -29,7 +29,7 @@ function mapHelp() {
 }
 
 function mapVerdict(problems) {
-  if (problems) return "Imports against the layers";
+  if (problems) return contracts.length ? "Imports against layers or contracts" : "Imports against the layers";
   return report.now.violations.checked ? "No import is against the layers" : "Imports were not judged";
 }
 
@@ -120,7 +120,7 @@ function moduleTable(chosen, onHits) {
       { title: "Lines", cell: (index) => count(files[index].lines), order: (index) => files[index].lines, number: true, width: "5rem" },
       { title: "Imports", cell: (index) => count(imports(index)), order: imports, number: true, width: "6rem" },
       { title: "Imported by", cell: (index) => count(importedBy(index)), order: importedBy, number: true, width: "8rem", minor: true },
-      { title: "State", cell: (index) => stateWord(drawnState(files[index])), order: (index) => drawnState(files[index]), width: "10rem", minor: true },
+      { title: "State", cell: (index) => stateWord(drawnState(files[index])), order: (index) => drawnState(files[index]), width: "11rem", minor: true },
     ],
   });
   const tools = tableTools(table, all.length, "module", "Filter modules, and mark them in the picture", (text) => {
@@ -143,9 +143,30 @@ function flowTable() {
       { title: "From", cell: (flow) => el("a", { href: flowAddress(flow) }, name(flow.from)), order: (flow) => name(flow.from) },
       { title: "To", cell: (flow) => name(flow.to), order: (flow) => name(flow.to) },
       { title: "Imports", cell: (flow) => count(flow.imports.length), order: (flow) => flow.imports.length, number: true, width: "6rem" },
-      { title: "Forbidden", cell: (flow) => (flow.forbidden ? `× ${count(flow.forbidden)}` : ""), order: (flow) => flow.forbidden, number: true, width: "7rem" },
+      { title: "Forbidden", cell: (flow) => (flow.forbidden ? `× ${count(flow.forbidden)}` : ""), order: (flow) => flow.forbidden, number: true, width: "8.5rem" },
       { title: "Accepted", cell: (flow) => (flow.accepted ? count(flow.accepted) : ""), order: (flow) => flow.accepted, number: true, width: "7rem", minor: true },
     ],
   });
   return el("div", {}, el("h3", {}, layers.length ? "Imports between layers" : "Imports between folders"), table.element);
+}
+
+/** A table of the contracts of import-linter, the broken ones first; nothing where there are none. */
+function contractTables() {
+  if (!contracts.length) return [];
+  const verdict = (contract) => (contract.breaches ? el("strong", { class: "forbidden" }, "broken") : "kept");
+  const table = bigTable({
+    caption: "Contracts of import-linter",
+    rows: contracts,
+    words: (contract) => contract.name,
+    height: 320,
+    sort: { index: 2, down: true },
+    columns: [
+      { title: "Contract", cell: (contract) => contract.name, order: (contract) => contract.name },
+      { title: "Type", cell: (contract) => contract.type.replace("_", " "), order: (contract) => contract.type, width: "10rem" },
+      { title: "Verdict", cell: verdict, order: (contract) => contract.breaches, width: "8rem" },
+      { title: "Chains", cell: (contract) => (contract.breaches ? count(contract.breaches) : ""), order: (contract) => contract.breaches, number: true, width: "6rem", minor: true },
+      { title: "Decision", cell: (contract) => (contract.decision ? recordLink(contract.decision) : ""), width: "8rem", minor: true },
+    ],
+  });
+  return [el("div", {}, el("h3", {}, "Contracts of import-linter"), table.element)];
 }

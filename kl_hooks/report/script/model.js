@@ -5,6 +5,7 @@ const files = report.files;
 const symbols = report.symbols;
 const tests = report.tests;
 const layers = report.layers;
+const contracts = report.contracts;
 const knowledge = report.knowledge;
 
 /** Make a value at the first call only. */
