@@ -244,7 +244,7 @@ def _spoiled_by_left(
     comparison = comparisons.of(ordered[place])
     uses = [_Use.of(comparison, left) for left in new]
     users_of_use: list[list[str]] = [[] for _ in uses]
-    # one test after the other: what all of them executed takes a gigabyte
+    # one test after the other: of a large run, what all of them executed does not fit into memory
     for name in _valid_tests(ordered[place]):
         test = comparison.test(name)
         for use, users in zip(uses, users_of_use, strict=True):
