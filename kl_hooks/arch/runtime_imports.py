@@ -8,7 +8,7 @@ clone may find less.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -19,9 +19,11 @@ from kl_hooks.errors import EnvironmentProblem, KlError
 from kl_hooks.model.manifest import Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
+from kl_hooks.model.text import name_list
 from kl_hooks.workspace import Workspace
 
 _METHOD: Final = "runtime-only import"
+_NAMED: Final = 3
 _RUNS: Final = 5
 """The newest runs that are asked."""
 _NO_RUNS: Final = "no recorded run has executed symbols, which CPython 3.12 and newer record"
@@ -125,11 +127,25 @@ def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today:
         )
     if manifest.runtime_imports == "forbid":
         return verdict.with_violations(new)
-    warnings = [Problem(one.path, 0, 0, _words(one), one.suggested_fix) for one in new]
+    by_importer: dict[str, list[Violation]] = {}
+    for violation in new:
+        by_importer.setdefault(violation.path, []).append(violation)
+    warnings = [
+        Problem(path, 0, 0, _words(of_file), of_file[0].suggested_fix)
+        for path, of_file in by_importer.items()
+    ]
     return replace(verdict, warnings=(*verdict.warnings, *warnings))
 
 
-def _words(violation: Violation) -> str:
+def _words(of_file: Sequence[Violation]) -> str:
+    """A line for all of a file: a module that loads plugins imports one of each package."""
+    violation = of_file[0]
+    if len(of_file) > 1:
+        imported = name_list(sorted(one.imported for one in of_file), _NAMED)
+        return (
+            f"{violation.importer} imports at run time only what {violation.source_layer} must not "
+            f"import (layer rule, {violation.rule}): {imported}; runtime-only, no violation."
+        )
     rule = (
         f"{violation.source_layer} must not import {violation.target_layer} (layer rule, "
         f"{violation.rule})"

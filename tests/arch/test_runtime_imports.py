@@ -93,3 +93,13 @@ def test_a_runtime_only_import_is_reported_and_is_a_violation_where_the_manifest
     )
     done = shop.kl("arch", "check")
     assert done.returncode == 1 and "run time only" not in done.stderr, done
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="recorded from CPython 3.12 on")
+def test_what_a_module_loads_at_run_time_is_one_warning(tmp_path: Path, home: Path) -> None:
+    test = FILES["tests/test_load.py"] + "    assert load('tax')\n"
+    files = {**FILES, "src/plugins/tax.py": "", "tests/test_load.py": test}
+    repo = checkout(tmp_path / "shop", files)
+    assert repo.pytest("--kl-symbols=on").returncode == 0
+    (line,) = [text for text in repo.kl("arch", "check").stderr.splitlines() if "run time" in text]
+    assert "(layer rule, .kl/architecture.yaml:5): plugins.price, plugins.tax; runtime-only" in line
