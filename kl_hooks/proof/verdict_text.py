@@ -42,9 +42,11 @@ def failure_text(proof: Proof, entries: Iterable[Entry]) -> str:
 
 def rerun_text(proof: Proof) -> str:
     """How many tests must run again, and why; empty where it is not that."""
-    if proof.failed or not proof.missing or not (proof.tests.rerun or proof.tests.running):
+    again = proof.tests.rerun + proof.tests.running
+    if proof.failed or not proof.missing or not again:
         return ""
-    number = f"{counted(len(proof.missing), 'test')} must run again"
+    # what was never recorded is missing, too: the line of numbers has it
+    number = f"{counted(again, 'test')} must run again"
     reasons = {test.reason for test in proof.missing}
     if proof.stale:
         return f"{number} (run {proof.stale[:8]} is valid for the others)"

@@ -74,6 +74,12 @@ def test_results_that_are_all_stale_are_named_with_what_changed(repo: Checkout) 
     assert "no evidence" not in done.stdout
     assert "hint: pytest test_alpha.py::test_one" in done.stdout
     assert "3 tests must run again: alpha.add changed" in repo.kl("status").stdout
+    # one that was never recorded does not run again
+    repo.write("test_new.py", "def test_new(): pass\n")
+    repo.commit()
+    shown = repo.kl("status").stdout
+    assert "not proven: 3 tests must run again" in shown
+    assert "3 must run again; 1 never recorded" in shown
     assert repo.pytest().returncode == 0
     assert repo.kl("verify").returncode == 0
 
