@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +28,7 @@ from kl_hooks.index.postings import text_terms
 from kl_hooks.model.package import Candidate, Signals, placed, symbol_candidate
 from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import counted, defuse, name_list, one_line, quoted_field, quoted_lines
-from kl_hooks.proof.reliance import reliance
+from kl_hooks.proof.reliance import reliance, test_files_by_worth, test_files_named_after
 from kl_hooks.proof.symbol_tests import results
 
 if TYPE_CHECKING:
@@ -319,7 +319,9 @@ def with_facts(
     names = {candidate.id: qualname(candidate) for candidate in chosen}
     named_after = [
         path
-        for path in _named_after(db, dict.fromkeys(candidate.path for candidate in chosen))
+        for path in test_files_named_after(
+            db, dict.fromkeys(candidate.path for candidate in chosen)
+        )
         if is_place_shown(f"file:{path}", path)
     ]
     test_files = tuple(_test_files(relies.tests, names, named_after))
@@ -367,48 +369,24 @@ def _facts(
         yield f"{verb} {counted(len(tests), 'test')}"
 
 
-def _named_after(db: Database, paths: Iterable[str]) -> Iterator[str]:
-    """Yield the test file that is named after each file: `tests/test_termui.py` of
-    `click/termui.py`; of several the one whose folders are most alike.
-    """
-    for path in paths:
-        *folders, name = path.removesuffix(".py").split("/")
-        stem = (folders[-1] if name == "__init__" and folders else name).strip("_")
-        wanted = (f"test_{stem}.py", f"{stem}_test.py")
-        # LIKE takes `_` for any sign: compared again below
-        sql = "SELECT path FROM files WHERE path LIKE ? OR path LIKE ?"
-        rows = db.rows(sql, tuple(f"%{file_name}" for file_name in wanted))
-        fitting = [
-            test for (test,) in rows if is_test_path(test) and test.rpartition("/")[2] in wanted
-        ]
-        if fitting:
-            yield min(
-                fitting,
-                key=lambda test: (-len({*test.split("/")} & {*folders}), test.count("/"), test),
-            )
-
-
 def _test_files(
     tests: Mapping[str, Collection[str]], names: Mapping[str, str], named_after: Sequence[str]
 ) -> Iterator[Candidate]:
     """Yield the test files to extend: that named after the file of the best symbol, then those
     whose tests are most specific for these symbols.
 
-    A test counts for a symbol the more, the fewer tests have to do with that symbol.
     """
-    worth: Counter[str] = Counter()
     tests_of_file: dict[str, set[str]] = {}
     names_of_file: dict[str, dict[str, None]] = {}
     for identifier, tests_of_symbol in tests.items():
         for test in tests_of_symbol:
             path = test_path(test)
-            worth[path] += 1_000_000 // len(tests_of_symbol)
             tests_of_file.setdefault(path, set()).add(test)
             names_of_file.setdefault(path, {})[names[identifier]] = None
-    ranked = sorted(worth, key=lambda path: (-worth[path], path))
+    ranked = test_files_by_worth(tests)
     in_turn = chain.from_iterable(zip_longest(named_after[:_TEST_FILES], ranked[:_TEST_FILES]))
     for path in list(dict.fromkeys(filter(None, in_turn)))[:_TEST_FILES]:
-        if path not in worth:
+        if path not in tests_of_file:
             text = f"named after what is shown; run: pytest {path}"
             yield Candidate(f"file:{path}", TESTS, "", text, text, path, is_lasting=True)
             continue

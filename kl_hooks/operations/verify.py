@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.clock import DAY, iso
@@ -201,6 +202,8 @@ class _Judgment(NamedTuple):
     """`ci`, or empty for any."""
     fetch: str = ""
     """What fetches contents that runs could not be compared with; empty where nothing would."""
+    is_failing_before: bool = False
+    """Whether each failing test failed without the uncommitted changes, too."""
 
     @property
     def needed(self) -> str:
@@ -336,6 +339,8 @@ class VerifyAnswer(NamedTuple):
     """Whose keys signed runs that prove it."""
     fetch: str
     """What fetches contents that runs could not be compared with; empty where nothing would."""
+    is_failing_before: bool
+    """Whether each failing test failed without the uncommitted changes, too."""
     gates: tuple[GateCheck, ...]
     """The gate that was asked for."""
     proposals: tuple[FailureProposal, ...] | None
@@ -409,6 +414,7 @@ def _verify(ws: Workspace, request: VerifyRequest, _access: Access) -> VerifyAns
         failure=failure_text(judgment.proof, judgment.entries),
         signers=_signers(judgment),
         fetch=judgment.fetch,
+        is_failing_before=judgment.is_failing_before,
         gates=(check,) if check else (),
         proposals=proposals,
         is_advice=is_advice,
@@ -503,6 +509,7 @@ def _content_asked(ws: Workspace, repo: Repository, asked: VerifyRequest) -> tup
 def _judged(ws: Workspace, asked: VerifyRequest, notes: list[str]) -> _Judgment:
     from kl_hooks.proof.gate import judge
     from kl_hooks.proof.nearest import nearest
+    from kl_hooks.proof.since_pass import failed_before, failed_before_text
 
     assert ws.repo is not None
     if asked.trust_ref:
@@ -538,6 +545,10 @@ def _judged(ws: Workspace, asked: VerifyRequest, notes: list[str]) -> _Judgment:
         else:
             demanded = ()
         unknown = proof.tier is Tier.GUESSED and bool(proof.not_compared)
+        before = failed_before(ws, evidence) if proof.failed and not committed else {}
+    if before:
+        line = failed_before_text(before, proof.tests.failing)
+        proof = replace(proof, reasons=(*proof.reasons, line))
     fetch = completing_fetch(ws.repo) if unknown else ""
     return _Judgment(
         trees[0],
@@ -549,6 +560,7 @@ def _judged(ws: Workspace, asked: VerifyRequest, notes: list[str]) -> _Judgment:
         demanded,
         asked.signed_by,
         fetch,
+        bool(before) and len(before) == proof.tests.failing,
     )
 
 
@@ -689,7 +701,8 @@ def _hints_to_prove(answer: VerifyAnswer) -> Iterator[str]:
     if NOTHING_TRACKED in proof.reasons:
         yield "git add your files, then run pytest"
     elif proof.failed:
-        yield "fix the failing tests, then run pytest"
+        if not answer.is_failing_before:
+            yield "fix the failing tests, then run pytest"
         yield "list those that may fail for now: kl verify --propose-known-failures"
     elif proof.missing and answer.command != "pytest":
         limits = proof.undone_addopts

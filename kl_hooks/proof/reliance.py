@@ -4,7 +4,8 @@ them, and tests that execute or call them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kl_hooks.code.query.lookup import symbols_by_id
@@ -75,3 +76,37 @@ def _users(
         symbol: [shown[identifier] for identifier in users if identifier in shown]
         for symbol, users in sources.items()
     }
+
+
+def test_files_by_worth(tests: Mapping[str, Collection[str]]) -> list[str]:
+    """Return the files of tests, those first whose tests are most specific for these symbols.
+
+    `tests`: symbol → node IDs. A test counts for a symbol the more, the fewer tests have to do with
+    that symbol.
+    """
+    worth: Counter[str] = Counter()
+    for tests_of_symbol in tests.values():
+        for test in tests_of_symbol:
+            worth[test_path(test)] += 1_000_000 // len(tests_of_symbol)
+    return sorted(worth, key=lambda path: (-worth[path], path))
+
+
+def test_files_named_after(db: Database, paths: Iterable[str]) -> Iterator[str]:
+    """Yield the test file that is named after each file: `tests/test_termui.py` of
+    `click/termui.py`; of several the one whose folders are most alike.
+    """
+    for path in paths:
+        *folders, name = path.removesuffix(".py").split("/")
+        stem = (folders[-1] if name == "__init__" and folders else name).strip("_")
+        wanted = (f"test_{stem}.py", f"{stem}_test.py")
+        # LIKE takes `_` for any sign: compared again below
+        sql = "SELECT path FROM files WHERE path LIKE ? OR path LIKE ?"
+        rows = db.rows(sql, tuple(f"%{file_name}" for file_name in wanted))
+        fitting = [
+            test for (test,) in rows if is_test_path(test) and test.rpartition("/")[2] in wanted
+        ]
+        if fitting:
+            yield min(
+                fitting,
+                key=lambda test: (-len({*test.split("/")} & {*folders}), test.count("/"), test),
+            )

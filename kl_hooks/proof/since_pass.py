@@ -15,9 +15,10 @@ from kl_hooks.evidence.snapshot import Snapshot, newest_first, snapshot
 from kl_hooks.git.worktree import tree_of_revision
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import split_id
-from kl_hooks.model.text import name_list, one_line
+from kl_hooks.model.text import counted, name_list, one_line
 from kl_hooks.proof.difference import Base, changed_states, content_of_run
 from kl_hooks.proof.facts import STALE, VALID
+from kl_hooks.proof.failing import failing_tests
 from kl_hooks.proof.failures import signature
 from kl_hooks.proof.impact import content_of, repository_of
 from kl_hooks.proof.other_runs import (
@@ -67,6 +68,34 @@ def since_pass(ws: Workspace, failures: Mapping[str, Evidence]) -> dict[str, Sin
             for test, failure in failures.items()
         }
     return {test: answer for test, answer in answers.items() if answer != SincePass()}
+
+
+def failed_before(ws: Workspace, stored: Snapshot) -> dict[str, str]:
+    """Return test that fails on the files as they are → the newest run without the uncommitted
+    changes in which it failed like this; without tests of which no run shows that. Raises KlError.
+    """
+    failures = {
+        failing.test: failing.failure
+        for failing in failing_tests(ws, stored)
+        if failing.verdict.state == VALID and "::" in failing.test
+    }
+    if not failures:
+        return {}
+    answers = since_pass(ws, failures)
+    return {test: answer.failed for test, answer in answers.items() if answer.failed}
+
+
+def failed_before_text(runs: Mapping[str, str], failing: int) -> str:
+    """Return `2 of 3 failing tests failed without the uncommitted changes, too (run ec1b316e)`.
+
+    `runs`: as `failed_before` returns them; `failing`: how many tests fail now.
+    """
+    newest = name_list(sorted({run[:_SHORT] for run in runs.values()}), _NAMED)
+    if len(runs) == failing:
+        number = counted(failing, "failing test")
+    else:
+        number = f"{len(runs)} of {counted(failing, 'failing test')}"
+    return f"{number} failed without the uncommitted changes, too (run {newest})"
 
 
 class _Run(NamedTuple):

@@ -841,6 +841,7 @@ def _reminder(ws: Workspace, event: Event, session: Session) -> str:
     from kl_hooks.proof.impact import content_of
     from kl_hooks.proof.impacted import impacted_tests
     from kl_hooks.proof.nearest import nearest
+    from kl_hooks.proof.since_pass import failed_before
     from kl_hooks.tools.stop_notes import impact_lines
 
     trees = worktree_state(ws.repo).trees
@@ -854,7 +855,12 @@ def _reminder(ws: Workspace, event: Event, session: Session) -> str:
         if found.gaps:
             return ""  # not assessed is no reason to send an agent back to work
         near = nearest(ws, seen, trees, None)
-        impacted = list(impact_lines(impacted_tests(ws, seen, content_of(ws)).tests))
+        before = failed_before(ws, seen) if found.failed else {}
+        impacted_here = impacted_tests(ws, seen, content_of(ws)).tests
+        unsettled = [test for test in impacted_here if test.test not in before]
+        if before and not unsettled:
+            return ""  # all that fails here failed before the changes: `kl verify` states it
+        impacted = list(impact_lines(unsettled))
     session.is_reminded = True
     names = name_list([one_line(one) for one in session.changed], _NAMED)
     # which tests to run helps more than which files no run reported

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code.query.lookup import symbols_in_file
 from kl_hooks.code.scanner.python import scan_guarded
-from kl_hooks.evidence.executed import test_path
 from kl_hooks.model.symbol import last_name, split_id
 from kl_hooks.model.text import counted, defuse, name_list, one_line
-from kl_hooks.proof.reliance import reliance
+from kl_hooks.proof.reliance import reliance, test_files_by_worth, test_files_named_after
 from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
@@ -62,6 +61,7 @@ def edit_note(
             if symbol not in noted
         ][:_SYMBOLS]
         relies = reliance(ws, db, changed, _USES, is_shown)
+        named_after = list(test_files_named_after(db, texts_before))
     users = {
         user.id: user
         for symbol in changed
@@ -72,7 +72,11 @@ def edit_note(
     if not users and not tests:
         return nothing
     is_executed = any(symbol in relies.executed for symbol in changed)
-    text = _text(changed, list(users.values()), tests, is_executed=is_executed)
+    by_worth = test_files_by_worth(relies.tests)
+    # the file that is named after the changed one tests it first
+    files = list(dict.fromkeys((*(path for path in named_after if path in by_worth), *by_worth)))
+    of_tests = _Tests(len(tests), files, is_executed)
+    text = _text(changed, list(users.values()), of_tests)
     return EditNote(text, tuple(changed))
 
 
@@ -119,15 +123,23 @@ def _hashes(content: bytes, path: str, module: str) -> dict[str, str] | None:
     return {row[0]: row[5] for row in facts["symbols"]}
 
 
-def _text(
-    changed: Sequence[str], users: Sequence[Symbol], tests: Collection[str], *, is_executed: bool
-) -> str:
+class _Tests(NamedTuple):
+    """The tests of what changed."""
+
+    number: int
+    files: Sequence[str]
+    """The first to run first."""
+    is_executed: bool
+    """Whether a run recorded that they execute it; else they call it by the source."""
+
+
+def _text(changed: Sequence[str], users: Sequence[Symbol], tests: _Tests) -> str:
     """Return the note: as many users as fit beside the tests and their command."""
     names = name_list([last_name(symbol) for symbol in changed], _SYMBOLS)
     text = ""
     for most in _USERS:
         of_users = list(_users_part(names, users, most))
-        of_tests = _tests_part("it" if of_users else names, tests, is_executed=is_executed)
+        of_tests = _tests_part("it" if of_users else names, tests)
         parts = [*of_users, *of_tests]
         if not parts:
             break
@@ -145,19 +157,14 @@ def _users_part(names: str, users: Sequence[Symbol], most: int) -> Iterator[str]
         yield f"{name_list(places, most)} {verb} what you changed ({names})"
 
 
-def _tests_part(subject: str, tests: Collection[str], *, is_executed: bool) -> Iterator[str]:
-    if not tests:
+def _tests_part(subject: str, tests: _Tests) -> Iterator[str]:
+    if not tests.number:
         return
-    count_of_file: dict[str, int] = {}
-    for test in tests:
-        path = test_path(test)
-        count_of_file[path] = count_of_file.get(path, 0) + 1
-    files = sorted(count_of_file, key=lambda path: (-count_of_file[path], path))
-    verb = "execute" if is_executed else "call"
-    if len(tests) == 1:
+    verb = "execute" if tests.is_executed else "call"
+    if tests.number == 1:
         verb = f"{verb}s"
-    command = f"pytest {' '.join(files[:_TEST_FILES])}"
-    yield f"{counted(len(tests), 'test')} {verb} {subject}: {command}"
+    command = f"pytest {' '.join(tests.files[:_TEST_FILES])}"
+    yield f"{counted(tests.number, 'test')} {verb} {subject}: {command}"
 
 
 def _short_name(identifier: str) -> str:

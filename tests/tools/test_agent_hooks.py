@@ -635,6 +635,35 @@ def test_at_the_end_it_gets_the_tests_that_decide_its_change(
     assert commands == ["ls-files"], "verdict and tests are about one look at the files on disk"
 
 
+def test_at_the_end_what_failed_before_the_change_is_no_reason_to_go_on(
+    tmp_path: Path, home: Path
+) -> None:
+    total = "def total():\n    return 1\n"
+    files = {
+        "shop.py": total,
+        "test_old.py": "def test_old():\n    assert 0\n",
+        "test_shop.py": "from shop import total\n\n\ndef test_total():\n    assert total() == 1\n",
+    }
+    repo = checkout(tmp_path / "repo", files)
+    repo.git("config", "kl.agents", "claude")
+    assert repo.pytest("-q").returncode == 1
+    repo.write("shop.py", f"{total}\n\ndef more():\n    return 2\n")
+    changed(repo, path="shop.py")
+    assert repo.pytest("-q").returncode == 1
+    assert notify(repo, "Stop", stop_hook_active=False) is None
+    verified = repo.kl("verify").stdout
+    assert "1 failing test failed without the uncommitted changes, too (run " in verified
+    assert "hint: fix the failing tests" not in verified
+    # a failure of now is one
+    repo.write("shop.py", total.replace("1", "2"))
+    assert repo.pytest("-q").returncode == 1
+    reason = notify(repo, "Stop", stop_hook_active=False)["reason"]
+    assert "1 test must run: pytest test_shop.py::test_total" in reason
+    verified = repo.kl("verify").stdout
+    assert "1 of 2 failing tests failed without the uncommitted changes, too (run " in verified
+    assert "hint: fix the failing tests" in verified
+
+
 def test_hooks_of_claude_that_cursor_runs_do_not_answer_twice(shop: Checkout) -> None:
     prompt = {"prompt": f"make total in {ORDER} faster", "cursor_version": "2.5.0"}
     shop.git("config", "kl.agents", "claude")
@@ -903,6 +932,17 @@ def test_after_an_edit_callers_and_tests_of_what_changed_are_named_once(cart: Ch
     assert "show_page (shop/page.py:5) uses what you changed (total)" in note
     assert "1 test calls it: pytest tests/test_cart.py" in note and len(note) <= 400
     assert edited(cart, "return 3", "return 4") is None, "once for a symbol"
+
+
+def test_the_test_file_that_is_named_after_the_edited_one_runs_first(cart: Checkout) -> None:
+    use = "    assert Cart().total() == 1\n"
+    tests = [f"def test_{number}() -> None:\n{use}" for number in range(3)]
+    for name in ("tests/test_a.py", "tests/test_b.py"):
+        cart.write(name, "\n\n".join(["from shop.cart import Cart\n", *tests]))
+    cart.commit()
+    cart.kl("graph", "build")
+    note = context(edited(cart, "return 1", "return 3"))
+    assert "7 tests call it: pytest tests/test_cart.py tests/test_a.py" in note
 
 
 def test_the_first_edit_after_an_installation_has_its_note(shop: Checkout) -> None:
