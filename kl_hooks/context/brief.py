@@ -300,20 +300,26 @@ def with_facts(
     ids = [candidate.id for candidate in chosen]
     relies = reliance(ws, db, ids, ("calls",), is_place_shown)
     states = _states(ws, ids, is_place_shown)
-    executing = {
-        name: {f"test:{test}" for test in tests}
-        for name, tests in relies.tests.items()
-        if name in relies.executed
+    tests = {
+        name: {f"test:{test}" for test in tests_of_symbol}
+        for name, tests_of_symbol in relies.tests.items()
+        if tests_of_symbol
     }
-    outcomes = results(ws, executing, executing.keys())
+    outcomes = results(ws, tests, relies.executed)
     facts = {
         candidate.id: "; ".join(
             _facts(candidate, relies, states.get(candidate.id, ""), outcomes.get(candidate.id))
         )
         for candidate in chosen
     }
+    words = {name: outcome.words() for name, outcome in outcomes.items()}
     described = {
-        name: tuple(row._replace(text=facts[row.id]) if row.id in facts else row for row in rows)
+        name: tuple(
+            row._replace(text=facts[row.id], proof=words.get(row.id, ""))
+            if row.id in facts
+            else row
+            for row in rows
+        )
         for name, rows in lists.items()
     }
     names = {candidate.id: qualname(candidate) for candidate in chosen}

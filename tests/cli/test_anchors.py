@@ -46,7 +46,7 @@ def decided(repo: Checkout, title: str, governs: str) -> str:
 
 
 def package(repo: Checkout, task: str) -> dict[str, Any]:
-    return dict(json.loads(repo.kl("context", task, "--format", "json").stdout))
+    return dict(json.loads(repo.kl("context", task, "--budget", "6000", "--format", "json").stdout))
 
 
 def given(repo: Checkout, task: str) -> list[str]:
@@ -115,8 +115,11 @@ def test_the_nearest_three_are_given_and_the_rest_counted(shop: Checkout) -> Non
     assert made["omitted"]["anchored further away"] == 2
     omitted = shop.kl("context", "why", made["package_id"]).stdout.splitlines()
     assert {line.strip() for line in omitted if line.strip() in far} == set(far[:2])
-    assert "2 anchored further away" in shop.kl("context", "edit src/shop/cart.py").stdout
-    shown = shop.kl("context", "edit src/shop/cart.py").stdout
+    assert (
+        "2 anchored further away"
+        in shop.kl("context", "edit src/shop/cart.py", "--budget", "6000").stdout
+    )
+    shown = shop.kl("context", "edit src/shop/cart.py", "--budget", "6000").stdout
     assert shown.index(near[0]) < shown.index(far[2])
 
 

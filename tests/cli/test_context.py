@@ -242,7 +242,7 @@ def test_a_usage_error_is_exit_2_with_a_reason_and_empty_stdout(
 
 @pytest.mark.slow
 def test_ascii_where_the_locale_has_nothing_else(repo: Path) -> None:
-    args = ("send letter", "--now", "2026-11-21")
+    args = ("send letter", "--budget", "6000", "--now", "2026-11-21")
     wide, narrow = (kl(repo, *args, LC_ALL=locale).stdout for locale in ("C.UTF-8", "C"))
     assert "größte" in wide
     assert narrow.isascii() and "gr??te" in narrow and len(narrow) == len(wide)
@@ -295,14 +295,14 @@ def test_tests_are_noted_at_the_code_they_use_and_are_items_where_they_fail(repo
     kl(repo, *pytest_run, command=("run", "--"))
     kl(repo, *pytest_run, "-p", "xdist", "-n", "2", command=("run", "--"))
     kl(repo, "round_total", "--format", "json")
-    out = kl(repo, "tests/test_price.py::test_halves").stdout
+    out = kl(repo, "tests/test_price.py::test_halves", "--budget", "6000").stdout
     assert (
         "\n## evidence\n- [verified · current] test:tests/test_price.py::test_halves "
         " tests/test_price.py\n" in out
     )
     assert "\n  round_total:4 (executed by 1 test, passed, verified)\n  | def round_total(" in out
     assert "[guessed" not in out
-    plain = kl(repo, "round_total").stdout
+    plain = kl(repo, "round_total", "--budget", "6000").stdout
     assert (
         "test:tests/" not in plain
         and "round_total:4 (executed by 1 test, passed, verified)" in plain
@@ -311,9 +311,12 @@ def test_tests_are_noted_at_the_code_they_use_and_are_items_where_they_fail(repo
         "from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3)"
         " == 4\n"
     )
-    assert "(executed by 1 test, passed on older content)" in kl(repo, "round_total").stdout
+    assert (
+        "(executed by 1 test, passed on older content)"
+        in kl(repo, "round_total", "--budget", "6000").stdout
+    )
     kl(repo, *pytest_run, command=("run", "--"), code=1)
-    failing = kl(repo, "round_total halves").stdout
+    failing = kl(repo, "round_total halves", "--budget", "6000").stdout
     assert (
         failing.index("## failing test") < failing.index("## code") and "assert 3 == 4" in failing
     )
@@ -328,7 +331,7 @@ def test_tests_are_noted_at_the_code_they_use_and_are_items_where_they_fail(repo
     kl(repo, *pytest_run, command=("run", "--"))
     source.write_text(source.read_text().replace("return cents", "return cents + 1"))
     kl(repo, *pytest_run, command=("run", "--"), code=1)
-    failing = kl(repo, "the cart has wrong halves").stdout
+    failing = kl(repo, "the cart has wrong halves", "--budget", "6000").stdout
     assert "\n  | changed since it passed: shop.price.round_total\n" in failing
     assert (
         "\n## code\n- src/shop/price.py\n  round_total:4 " in failing
@@ -338,7 +341,7 @@ def test_tests_are_noted_at_the_code_they_use_and_are_items_where_they_fail(repo
     policy.write_text(
         "version: 1\nrules:\n  - name: hidden\n    deny: {paths: [src/shop/price.py]}\n"
     )
-    assert "changed since" not in kl(repo, "the cart has wrong halves").stdout
+    assert "changed since" not in kl(repo, "the cart has wrong halves", "--budget", "6000").stdout
 
 
 def test_a_pasted_failure_brings_the_code_that_the_test_calls_before_the_test(repo: Path) -> None:
@@ -373,7 +376,7 @@ def decided(repo: Path, title: str) -> str:
 @pytest.mark.requirement("A4", "A5")
 def test_the_weight_decides_how_much_is_retrieved(repo: Path) -> None:
     weights = {
-        one: kl(repo, "send_mail", "--weight", one).stdout
+        one: kl(repo, "send_mail", "--weight", one, "--budget", "6000").stdout
         for one in ("none", "low", "default", "high")
     }
     assert (
@@ -504,9 +507,14 @@ def test_a_run_of_this_content_counts_before_a_newer_run_of_another(repo: Path) 
     kl(repo, *pytest_run, command=("run", "--"))
     test.write_text(passing.replace("== 3", "== 4"), encoding="utf-8")
     kl(repo, *pytest_run, command=("run", "--"), code=1)
-    assert "round_total:4 (1 of 1 test that uses it failed)" in kl(repo, "round_total").stdout
+    assert (
+        "round_total:4 (1 of 1 test that uses it failed)"
+        in kl(repo, "round_total", "--budget", "6000").stdout
+    )
+    assert "1 of 1 test that uses it failed" in kl(repo, "round_total").stdout
     test.write_text(passing, encoding="utf-8")
-    assert "round_total:4 (1 test that uses it passed, inferred)" in kl(repo, "round_total").stdout
+    shown = kl(repo, "round_total", "--budget", "6000").stdout
+    assert "round_total:4 (1 test that uses it passed, inferred)" in shown
 
 
 def test_a_report_is_read_from_stdin(repo: Path) -> None:

@@ -62,7 +62,7 @@ def shop(repo: Checkout) -> Checkout:
 
 
 def context(repo: Checkout, *args: str, **environ: str) -> str:
-    ran = repo.kl("context", TASK, *NOW, *args, env=environ)
+    ran = repo.kl("context", TASK, *NOW, "--budget", "6000", *args, env=environ)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 

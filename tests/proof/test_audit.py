@@ -30,12 +30,12 @@ def test_the_sample_of_a_content_is_small_and_always_the_same() -> None:
     assert len(sampled_tests("aa", many, 10**9)) == 2_000  # two seconds
 
 
-# what the library keeps in objects of its own is not recorded
+# what a library in C keeps is not recorded
 PROGRAM = {
     "registry.py": (
-        "import mimetypes\ndef parse(): return 1\n"
-        "def fill(): mimetypes.add_type(f'text/{parse()}', '.kl')\n"
-        "def newest(): return int(mimetypes.guess_type('a.kl')[0][5:])\n"
+        "import locale\ndef parse(): return 1\n"
+        "def fill(): locale.bindtextdomain('kl-test', f'/{parse()}')\n"
+        "def newest(): return int(locale.bindtextdomain('kl-test', None)[1:])\n"
     ),
     "test_registry.py": (
         "import pathlib, registry\n"

@@ -130,7 +130,7 @@ def test_a_test_that_was_rewritten_revives_no_claim(prices: Prices) -> None:
         "method": f"stale: TestPrice in {file} {uses}TestPrice::test_method uses; {again}"
         f" {prices.ids['method']}",
     }
-    package = prices.repo.kl("context", "change price in prices").stdout
+    package = prices.repo.kl("context", "change price in prices", "--budget", "6000").stdout
     assert "[inferred · current] claim:" not in package
     # a word settles it, and lifts no tier
     for name in states:
@@ -191,7 +191,7 @@ def test_a_failing_cited_test_refutes_a_claim_and_nobody_confirms_it(prices: Pri
     assert done.returncode == 2 and refuted in done.stderr and "kl claim add" in done.stderr, (
         done.stderr
     )
-    package = prices.repo.kl("context", "change price in prices").stdout
+    package = prices.repo.kl("context", "change price in prices", "--budget", "6000").stdout
     assert f"[refuted] claim:{prices.ids['plain']}" in package
     derived = prices.repo.kl("claim", "list", "--about", "test:testing/test_other.py::test_other")
     assert "current" in derived.stdout
@@ -236,7 +236,9 @@ def test_an_agent_s_confirmation_is_worth_an_agent_s_word(prices: Prices) -> Non
     done = prices.repo.kl(*call, env={"KL_AGENT": "bot"})
     assert done.returncode == 0, done.stderr
     assert prices.states()["uncited"][0] == "current"
-    package = prices.repo.kl("context", "change price in prices: uncited").stdout
+    package = prices.repo.kl(
+        "context", "change price in prices: uncited", "--budget", "6000"
+    ).stdout
     assert f"[assumed · current · agent] claim:{prices.ids['uncited']}" in package
     assert "confirmed by agent:bot on " in package
     # a person's word on the same content takes its place, and an agent's adds nothing to that

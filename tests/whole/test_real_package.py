@@ -154,7 +154,7 @@ def test_a_second_way_of_running_makes_it_verified_and_it_is_cited(h11: Checkout
         "context", "h11/tests/test_receivebuffer.py::test_receivebuffer: what does it promise?"
     )
     cited = {item["id"]: item for item in package["items"]}
-    about = h11.json("context", "the receive buffer returns whole lines")
+    about = h11.json("context", "the receive buffer returns whole lines", "--budget", "6000")
     (buffer,) = [item for item in about["items"] if item["id"] == "file:h11/_receivebuffer.py"]
     assert buffer["proof"].endswith("passed, verified")
     assert not [item for item in about["items"] if item["id"].startswith("test:")]
