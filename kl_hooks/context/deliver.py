@@ -316,7 +316,9 @@ def make_request(task: str, style: str, trace: str, options: Mapping[str, Any]) 
         return request
     if any(name in values for name in QUOTA_FIELDS):
         return request._replace(profile=QUOTA)
-    asks_for_more = request.budget or request._replace(style="text", trace_id="").options()
+    # what the reader has already makes a package smaller
+    others = request._replace(style="text", trace_id="", have=())
+    asks_for_more = request.budget or others.options()
     return request if asks_for_more else request._replace(profile=BRIEF)
 
 

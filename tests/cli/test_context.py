@@ -61,7 +61,11 @@ def kl(
 
 @pytest.mark.requirement("A8", "E1", "E3")
 def test_a_task_gives_a_cited_package(repo: Path) -> None:
-    out = kl(repo, "fix rounding in `round_total`").stdout
+    brief = kl(repo, "fix rounding in `round_total`").stdout
+    assert brief.startswith("[Pipeline Knowledge] cp-")
+    assert "\n- src/shop/price.py:4  round_total(cents: int) -> int" in brief
+    assert "send_mail" not in brief
+    out = kl(repo, "fix rounding in `round_total`", "--budget", "6000").stdout
     assert out.startswith("[Pipeline Knowledge] cp-")
     assert " of 6,000 characters   " in out.splitlines()[0]
     assert "- src/shop/price.py\n  round_total:4\n  | def round_total(cents: int) -> int:\n" in out
@@ -354,12 +358,13 @@ def test_a_pasted_failure_brings_the_code_that_the_test_calls_before_the_test(re
         ">       assert Cart().checkout() == 4\nE       assert 3 == 4\n\ntests/test_cart.py:5:"
         " AssertionError\nFAILED tests/test_cart.py::test_sum - assert 3 == 4"
     )
-    lines = [line for line in kl(repo, pasted).stdout.splitlines() if line.startswith("- ")]
+    shown = kl(repo, pasted, "--budget", "6000").stdout.splitlines()
+    lines = [line for line in shown if line.startswith("- ")]
     assert lines[:2] == ["- src/shop/price.py", "- tests/test_cart.py"]
     raised = (
         'Traceback:\n  File "/ci/build/src/shop/mail.py", line 2, in send_mail\nValueError: bad'
     )
-    explained = kl(repo, raised, "--explain").stdout
+    explained = kl(repo, raised, "--budget", "6000", "--explain").stdout
     assert "\n- src/shop/mail.py\n  send_mail:1" in explained
     assert "a frame of the traceback in the task" in explained
 
@@ -438,7 +443,7 @@ def test_a_source_that_fails_is_named_and_the_others_answer(repo: Path) -> None:
     (database,) = (repo / ".git" / "kl").glob("kl.db")
     database.write_bytes(b"no database" * 1000)
     ran = kl(repo, "round_total")
-    assert "round_total:4" in ran.stdout and "\nNot searched: " in ran.stdout
+    assert "price.py:4  round_total(" in ran.stdout and "\nNot searched: " in ran.stdout
     assert "failed" in ran.stderr
 
 
@@ -523,7 +528,7 @@ def test_a_report_is_read_from_stdin(repo: Path) -> None:
         + "noise " * 100_000
     )
     ran = Checkout(repo).kl("context", "-", input=raised)
-    assert ran.returncode == 0 and "\n- src/shop/mail.py\n  send_mail:1" in ran.stdout
+    assert ran.returncode == 0 and "\n- src/shop/mail.py:1  send_mail(" in ran.stdout
     assert "the task is empty." in Checkout(repo).kl("context", "-", input="").stderr
 
 

@@ -393,21 +393,22 @@ def test_tier_and_end_of_the_newest_claim_are_at_what_it_is_about(shop: Checkout
     assert "round_total:4 (claim assumed until 2030-01-31)" in text
     assert "send_mail:1 (claim assumed)" in text
     assert "- [inferred · current · claim assumed until 2031-05-06] ADR-0001" in text
-    later = shop.kl("context", "round_total", "--now", "2030-02-01T00:00:00Z").stdout
+    later = shop.kl("context", "round_total", *FULL, "--now", "2030-02-01T00:00:00Z").stdout
     assert "round_total:4" in later and "round_total:4 (claim" not in later
     assert shop.kl(*claim, symbol, "It rounds up", "--support", record).returncode == 0
-    text = shop.kl("context", "round_total").stdout
+    text = shop.kl("context", "round_total", *FULL).stdout
     assert "round_total:4 (claim inferred)" in text
     assert shop.kl(*claim, symbol, "It is new", "--expires", "2029-01-31").returncode == 0
     assert (
-        "round_total:4 (claim assumed until 2029-01-31)" in shop.kl("context", "round_total").stdout
+        "round_total:4 (claim assumed until 2029-01-31)"
+        in shop.kl("context", "round_total", *FULL).stdout
     )
-    later = shop.kl("context", "round_total", "--now", "2030-02-01T00:00:00Z").stdout
+    later = shop.kl("context", "round_total", *FULL, "--now", "2030-02-01T00:00:00Z").stdout
     assert "round_total:4 (claim inferred)" in later  # the newest of those that have not ended
     shop.write(
         ".kl/policy.yaml", "version: 1\nrules:\n  - name: claims\n    deny: {kinds: [claim]}\n"
     )
-    assert "(claim" not in shop.kl("context", "round_total").stdout
+    assert "(claim" not in shop.kl("context", "round_total", *FULL).stdout
 
 
 @pytest.mark.requirement("E10")
@@ -543,6 +544,8 @@ def test_a_filter_leaves_what_matches_and_adds_the_records_that_do(shop: Checkou
     assert some[:2] == ["FACT-0002", "FACT-0004"], some
 
 
+FULL = ("--budget", "6000")
+"""With what a brief omits."""
 OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, str] | None]] = {
     "nothing": ((), {}, {}),
     "--budget": (("--budget", "900"), {"budget": "900"}, None),

@@ -151,7 +151,9 @@ def test_a_second_way_of_running_makes_it_verified_and_it_is_cited(h11: Checkout
     (claim,) = h11.json("claim", "list", "--about", subject)["claims"]
     assert (claim["tier"], claim["freshness"]) == ("verified", "current")
     package = h11.json(
-        "context", "h11/tests/test_receivebuffer.py::test_receivebuffer: what does it promise?"
+        "context",
+        "h11/tests/test_receivebuffer.py::test_receivebuffer: what does it promise?",
+        *("--budget", "6000"),
     )
     cited = {item["id"]: item for item in package["items"]}
     about = h11.json("context", "the receive buffer returns whole lines", "--budget", "6000")
