@@ -393,6 +393,7 @@ def test_a_doctest_that_was_asked_for_once_is_not_expected(tmp_path: Path, home:
     assert repo.kl("verify").returncode == 0
 
 
+@records_symbols
 def test_new_examples_in_docstrings_are_expected(tmp_path: Path, home: Path) -> None:
     ini = "[pytest]\naddopts = --doctest-modules\n"
     scripts = {
@@ -430,6 +431,7 @@ def test_new_examples_in_docstrings_are_expected(tmp_path: Path, home: Path) -> 
     assert repo.kl("verify").returncode == 0
 
 
+@records_symbols
 def test_an_example_that_a_decorator_hides_is_not_expected(tmp_path: Path, home: Path) -> None:
     hidden = 'def hide(function):\n    return len\n\n\n@hide\ndef f():\n    """\n    >>> 1\n    2\n    """\n'
     repo = checkout(
