@@ -19,6 +19,7 @@ import pytest
 
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.worktree import FileListing
+from kl_hooks.model.doctests import has_examples
 from kl_hooks.model.receipt import FACT_CLASSES
 
 LOCKS = (
@@ -233,9 +234,9 @@ def omitted_test_files(
     """`{"files", "first", "ignored"}`; None where nothing is omitted, judged by arguments and
     `--ignore`. `ignored`: how many `--ignore` and `--ignore-glob` alone omit.
 
-    The project's test files are those that `python_files` fits, and those of which its options make
-    doctests, below `testpaths` where there are
-    any, else under the folder of pytest's configuration file, else in the whole repository.
+    The project's test files are those that `python_files` fits, and those with examples that its
+    options collect: below `testpaths` where there are any, else under the folder of pytest's
+    configuration file, else in the whole repository.
     """
     if repo is None or not _may_omit_files(config, repo):
         return None
@@ -302,7 +303,7 @@ def _project_files(
             parts = path.relative_to(folder).parts[:-1]
         else:
             parts = ()
-        if not any(fnmatch(part, one) for part in parts for one in closed):
+        if not any(fnmatch(part, pattern) for part in parts for pattern in closed):
             yield name, path
 
 
@@ -322,9 +323,7 @@ def _has_tests(config: pytest.Config, path: Path) -> bool:
         content = path.read_bytes()
     except OSError:
         return False
-    # pytest imports neither of them for their doctests
-    is_setup = path.name == "setup.py" and (b"setuptools" in content or b"distutils" in content)
-    return b">>>" in content and not is_setup and path.name != "__main__.py"
+    return has_examples(path.as_posix(), content)
 
 
 def _real(path: Path) -> Path:

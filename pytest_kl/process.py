@@ -21,6 +21,7 @@ from opcode import opmap
 from operator import is_, itemgetter
 from types import (
     BuiltinFunctionType,
+    CodeType,
     FunctionType,
     MethodDescriptorType,
     ModuleType,
@@ -174,9 +175,10 @@ class _Functions:
                 yield f"{self._label}.{function.__name__}.__code__", now == first
 
 
-def _state_of_function(function: FunctionType) -> tuple[int, int, int]:
+def _state_of_function(function: FunctionType) -> tuple[CodeType, int, int]:
+    # code that is equal does the same
     return (
-        identity(function.__code__),
+        function.__code__,
         identity(function.__defaults__),
         identity(function.__kwdefaults__),
     )
@@ -210,9 +212,9 @@ class _Container:
         """Whether nothing differs from the last time."""
         return self._read() == self._items
 
-    def compare(self, is_registered: Callable[[Any], bool]) -> bool | None:
+    def compare(self, is_harmless: Callable[[Any], bool]) -> bool | None:
         """Whether what differs from the last time is as it was first. None where all that was added
-        `is_registered` by the import of a library, or is computed, and nothing else differs.
+        `is_harmless`, and nothing else differs.
         """
         before, self._items = self._items, self._read()
         if isinstance(self._value, bytearray):
@@ -220,7 +222,7 @@ class _Container:
         earlier = frozenset(before)
         added = [entry for entry in self._entries() if identity(entry) not in earlier]
         is_only_more = [item for item in self._items if item in earlier] == before
-        if is_only_more and added and all(map(is_registered, added)):
+        if is_only_more and added and all(map(is_harmless, added)):
             if self._first == before:
                 self._first = self._items
             return None
@@ -326,24 +328,13 @@ class Process:
         """Whether an object is of a library that was imported since the last comparison: numpy
         registers functions in `copyreg.dispatch_table`.
         """
-        kind = type(value)
-        if kind is FunctionType or kind is BuiltinFunctionType:
-            name = value.__module__
-        elif issubclass(kind, type):
-            name = _module_of(value)
-        else:
-            name = _module_of(kind)
-        module = self._loaded.get(name) if type(name) is str else None
+        name = _home_of(value) or _home_of(type(value))
+        module = self._loaded.get(name)
         return module is not None and name not in self._modules and not self._is_own(module)
 
     def _is_foreign(self, value: Any) -> bool:
         """Whether an object is no definition of the repository."""
-        kind = type(value)
-        if kind is FunctionType:
-            name = value.__module__
-        else:
-            name = _module_of(value if issubclass(kind, type) else kind)
-        module = self._loaded.get(name) if type(name) is str else None
+        module = self._loaded.get(_home_of(value) or _home_of(type(value)))
         return module is None or not self._is_own(module)
 
     def _add(self, name: str, module: object) -> None:
@@ -381,8 +372,8 @@ class Process:
         ]
         self._own.append(_OwnNames(module, space))
         self._own += [_OwnNames(value, namespace_of(value)) for value in classes]
-        labels = {name: space, **{f"{name}.{_name_of(one)}": namespace_of(one) for one in classes}}
-        for label, names in labels.items():
+        members = {f"{name}.{_name_of(value)}": namespace_of(value) for value in classes}
+        for label, names in {name: space, **members}.items():
             functions = [
                 value
                 for value in [*names.values()]
@@ -400,10 +391,10 @@ class Process:
         ]
         # the members of an enumeration are there as long as their class
         self._containers += [
-            _Container(f"{name}.{_name_of(one)}.{key}", attributes, is_table=False)
-            for one in classes
-            if issubclass(type(one), EnumType)
-            for key, member in [*namespace_of(one).get("_member_map_", {}).items()]
+            _Container(f"{name}.{_name_of(value)}.{key}", attributes, is_table=False)
+            for value in classes
+            if issubclass(type(value), EnumType)
+            for key, member in [*namespace_of(value).get("_member_map_", {}).items()]
             if type(attributes := attributes_of(member)) is dict
         ]
 
@@ -509,13 +500,15 @@ class Process:
 def _home_of(value: Any) -> str:
     """The module that defines a function or class; empty for anything else."""
     kind = type(value)
-    if kind is FunctionType:
+    if kind is FunctionType or kind is BuiltinFunctionType:
         name = value.__module__
     elif issubclass(kind, type):
         name = _module_of(value)
     else:
-        name = ""
-    return name if type(name) is str else ""
+        return ""
+    if type(name) is str:
+        return name
+    return ""
 
 
 def _modules_of(modules: Mapping[str, Any]) -> dict[str, int]:

@@ -90,7 +90,7 @@ def _finders() -> list[int]:
 
 
 def _mimetypes() -> Reader | None:
-    """What was added to the standard types; these are read from files when the first is asked for."""
+    """What was added to the standard types, which are read from files when the first is needed."""
     if "mimetypes" not in sys.modules:
         return None
     space = module_namespace(sys.modules["mimetypes"])

@@ -45,7 +45,7 @@ class JudgedContract(NamedTuple):
 
     contract: Contract
     breaches: tuple[Breach, ...]
-    """None where nothing breaks it."""
+    """Empty: nothing breaks it."""
 
 
 class LayerMap(NamedTuple):
@@ -56,7 +56,7 @@ class LayerMap(NamedTuple):
     survey: Survey
     notes: tuple[str, ...]
     contracts: tuple[JudgedContract, ...] = ()
-    """None where they can't be judged: a note states why."""
+    """Empty also where they can't be judged: a note states why."""
 
     @property
     def manifest(self) -> Manifest | None:
@@ -154,10 +154,10 @@ def _judged_contracts(
         for contract in contracts
     )
     remarks = (
-        f'contract "{judged_contract.contract.name}" of import-linter is broken ({judged_contract.breaches[0].rule}).'
+        f'contract "{contract.name}" of import-linter is broken ({breaches[0].rule}).'
         " See: kl arch check"
-        for judged_contract in judged
-        if judged_contract.breaches
+        for contract, breaches in judged
+        if breaches
     )
     return judged, tuple(remarks)
 

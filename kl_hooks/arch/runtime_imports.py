@@ -139,18 +139,15 @@ def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today:
 
 def _words(of_file: Sequence[Violation]) -> str:
     """A line for all of a file: a module that loads plugins imports one of each package."""
-    violation = of_file[0]
+    first = of_file[0]
     if len(of_file) > 1:
-        imported = name_list(sorted(one.imported for one in of_file), _NAMED)
+        imported = name_list(sorted(violation.imported for violation in of_file), _NAMED)
         return (
-            f"{violation.importer} imports at run time only what {violation.source_layer} must not "
-            f"import (layer rule, {violation.rule}): {imported}; runtime-only, no violation."
+            f"{first.importer} imports at run time only what {first.source_layer} must not "
+            f"import (layer rule, {first.rule}): {imported}; runtime-only, no violation."
         )
-    rule = (
-        f"{violation.source_layer} must not import {violation.target_layer} (layer rule, "
-        f"{violation.rule})"
-    )
+    rule = f"{first.source_layer} must not import {first.target_layer} (layer rule, {first.rule})"
     return (
-        f"{violation.importer} imports {violation.imported} at run time only: {rule}; "
+        f"{first.importer} imports {first.imported} at run time only: {rule}; "
         "runtime-only, no violation."
     )

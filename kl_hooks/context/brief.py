@@ -1,10 +1,10 @@
-"""Brief: of all that was found for a prompt, the few places that decide it.
+"""Brief: of all that was found for a prompt, or for a task alone, the few places that decide it.
 
 A strong agent greps well: what it can find with one command is worth a line at most. So a brief has
 up to five symbols with their signature, place, callers and tests, up to three more files with the
 symbol that fits in each, a few more names of the first files, the test files to extend with the
 command that runs them, and the records that hold several words of the prompt; no bare file name,
-and no passage of docs where code fits. What is omitted is found with `kl context`.
+and no passage of docs where code fits. What is omitted is found with `--budget`.
 
 Measured on 90 fixes of scrapy, click and aiohttp: a third of the files that it names (3.1 a task)
 were changed by the fix, which are .80 of the files changed, with .67 of the symbols. A package of
@@ -25,7 +25,7 @@ from kl_hooks.context.ranking import HAS_WORDS
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.executed import test_path
 from kl_hooks.index.postings import text_terms
-from kl_hooks.model.package import Candidate, Signals, placed, symbol_candidate
+from kl_hooks.model.package import PLACE, Candidate, Signals, placed, symbol_candidate
 from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import counted, defuse, name_list, one_line, quoted_field, quoted_lines
 from kl_hooks.proof.reliance import reliance, test_files_by_worth, test_files_named_after
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
-PLACE: Final = "code"
-"""Kind of a place in a brief: a symbol with what relies on it."""
 TESTS: Final = "tests"
 """Kind of a test file in a brief."""
 _DECIDING: Final = 5
@@ -266,14 +264,11 @@ def _reason(candidate: Candidate, name: str, signals: Signals) -> str:
     # of the path only the file: all of a package are in its folder
     file = candidate.path.rpartition("/")[2].removesuffix(".py")
     of_symbol = set(text_terms(f"{candidate.title} {file} {candidate.summary}"))
-    # one word of those with the same stem: return, returns
-    by_terms = {tuple(text_terms(word)): word for word in reversed(signals.keywords)}
-    shown_words = set(by_terms.values())
-    words = [
-        word
-        for word in dict.fromkeys(signals.keywords)
-        if word in shown_words and not of_symbol.isdisjoint(text_terms(word))
-    ]
+    # of return and returns, which have one stem, the first
+    word_by_terms: dict[tuple[str, ...], str] = {}
+    for word in signals.keywords:
+        word_by_terms.setdefault(tuple(text_terms(word)), word)
+    words = [word for terms, word in word_by_terms.items() if not of_symbol.isdisjoint(terms)]
     if words:
         return f"  (has {', '.join(words[:_WORDS_SHOWN])})"
     others = [reason for reason in candidate.reasons if reason != HAS_WORDS]
@@ -380,7 +375,6 @@ def _test_files(
 ) -> Iterator[Candidate]:
     """Yield the test files to extend: that named after the file of the best symbol, then those
     whose tests are most specific for these symbols.
-
     """
     tests_of_file: dict[str, set[str]] = {}
     names_of_file: dict[str, dict[str, None]] = {}

@@ -316,10 +316,11 @@ def make_request(task: str, style: str, trace: str, options: Mapping[str, Any]) 
         return request
     if any(name in values for name in QUOTA_FIELDS):
         return request._replace(profile=QUOTA)
-    # what the reader has already makes a package smaller
+    # a style changes no content, and what the reader has already makes a package smaller
     others = request._replace(style="text", trace_id="", have=())
-    asks_for_more = request.budget or others.options()
-    return request if asks_for_more else request._replace(profile=BRIEF)
+    if request.budget or others.options():
+        return request
+    return request._replace(profile=BRIEF)
 
 
 def deliver(

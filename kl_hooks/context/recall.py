@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kl_hooks.clock import iso
 from kl_hooks.context.package_log import ITEMS, SEARCH, events_newest_first
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.package import PLACE
 from kl_hooks.records.events import Event, insert_events
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 TRAILER: Final = "Kl-Package"
 _MOST_TRAILERS: Final = 5
 _OWN: Final = ".kl/"
-_SYMBOLS: Final = ("symbol", "code")
-"""Kinds of items that are symbols: a brief has them as places (`context.brief.PLACE`)."""
 """Records that a commit adds are no answer to its task."""
 
 
@@ -217,7 +216,10 @@ def compare(
     """
     contained = {path for _, _, paths, _ in items for path in paths}
     names = {
-        (path, str(name)) for kind, name, paths, _ in items if kind in _SYMBOLS for path in paths
+        (path, str(name))
+        for kind, name, paths, _ in items
+        if kind in ("symbol", PLACE)
+        for path in paths
     }
     symbols_shown = sum(
         any(p == path and i.endswith((f".{name}", f":{name}")) for p, i in names)

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.context.brief import PLACE, TESTS
+from kl_hooks.context.brief import TESTS
 from kl_hooks.context.build import build
 from kl_hooks.index.postings import SOURCE, corpus_of
+from kl_hooks.model.package import PLACE
 from kl_hooks.model.request import BRIEF, Request
 from kl_hooks.model.text import counted
 

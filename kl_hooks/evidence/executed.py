@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections import Counter, deque
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -63,7 +63,7 @@ NEWEST_SHARED: Final = 40
 """The newest runs of a writer, whose sets travel and stay: no more are looked at for one content.
 """
 _MOST_CACHED: Final = 8
-"""Of a run of thousands of tests tens of megabytes are cached."""
+"""Runs: of one of thousands of tests tens of megabytes are cached."""
 _RUNS_ASKED: Final = 30
 """The newest runs that are asked which tests executed a symbol."""
 
@@ -945,7 +945,7 @@ class CachedExecuted:
 
     def __init__(self) -> None:
         self._used: WeakValueDictionary[str, Executed] = WeakValueDictionary()
-        self._last = deque[Executed](maxlen=_MOST_CACHED)
+        self._last: OrderedDict[str, Executed] = OrderedDict()
 
     def of_run(self, db: Database, run: str) -> Executed | None:
         """What the tests of a run executed, which never changes; None where nothing is stored of
@@ -953,8 +953,10 @@ class CachedExecuted:
         """
         executed = self._used.get(run) or executed_of_run(db, run)
         if executed is not None:
-            self._used[run] = executed
-            self._last.append(executed)
+            self._used[run] = self._last[run] = executed
+            self._last.move_to_end(run)
+            if len(self._last) > _MOST_CACHED:
+                self._last.popitem(last=False)
         return executed
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 CODE: Final = ("file", "symbol")
 """Kinds of candidates that are source: they are ranked and shown by themselves, and have no tier.
 """
+PLACE: Final = "code"
+"""Kind of a symbol in a brief, with what relies on it."""
 WITHHELD: Final = "withheld"
 """In place of the ID of a denied item, for agents: the ID of code or of a page is its path and
 name.

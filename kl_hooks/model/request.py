@@ -17,7 +17,7 @@ _PROFILE_NAMES: Final = (
     "quota",
     "brief",
 )
-"""Ways to rank records (`context.fuse.PROFILES`), the default first."""
+"""Ways to rank records (`context.fuse.PROFILES`)."""
 QUOTA: Final = "quota"
 """The profile that divides the budget by what kind of work the task is."""
 BRIEF: Final = "brief"
@@ -46,9 +46,10 @@ class Request(NamedTuple):
     """
 
     task: str
-    budget: Annotated[str, Parameter("Characters (6000, the default) or tokens (1500tok).")] = (
-        "6000"
-    )
+    budget: Annotated[
+        str,
+        Parameter("Size of a full package: characters (6000, the default) or tokens (1500tok)."),
+    ] = "6000"
     """As `context.page.read_budget` reads it; empty: the default of the profile."""
     style: str = "text"
     """One of `STYLE_NAMES`."""

@@ -41,8 +41,8 @@ _CODES: Final = {
     "xpassed": "u",
     "flaky": "k",
 }
-"""Outcome → its letter; a capital one means another environment than that of the newest run, or one
-that nobody recorded."""
+"""Outcome → its letter; a capital letter: in another environment than the newest run, or in one that
+was not recorded."""
 _NOT_RUN: Final = "."
 _FAILED: Final = "fe"
 _IMPORTED: Final = "junit"
@@ -85,17 +85,16 @@ def report_tests(
     """
     entries = _newest_runs(evidence)
     history = _history(runs, entries)
-    states = _states(runs, missing)
-    imported = _imported_names(entries) - states.keys()
-    placeless = {name for name in imported if TestName(name).path not in file_place}
+    judged = _states(runs, missing)
+    imported = _imported_names(entries) - judged.keys()
     failed = {test.test: STALE_HERE for test in failing if "::" in test.test}
-    states = dict.fromkeys(imported, UNASSESSED) | failed | states
-    shown = sorted(name for name in states if texts.shows_file(TestName(name).path))
-    if texts.is_published:
-        # what another tool calls a test names no file, so that no policy can speak about it
-        shown = [name for name in shown if name not in placeless]
+    states = dict.fromkeys(imported, UNASSESSED) | failed | judged
+    # what another tool calls a test may name no file: then no policy can speak about it
+    placeless = {
+        name for name in imported if texts.is_published and TestName(name).path not in file_place
+    }
+    shown = _shown(states.keys() - placeless, texts)
     names = shown[:_MOST_TESTS]
-    number_omitted = max(0, len(shown) - _MOST_TESTS)
     place = {name: at for at, name in enumerate(names)}
     run_place = {entry.receipt.run: at for at, entry in enumerate(entries)}
     is_other = _other_environments(entries)
@@ -116,9 +115,9 @@ def report_tests(
     }
     flaky = _flaky_places(ws, evidence, runs, place)
     omitted = {
-        "tests": number_omitted,
+        "tests": len(shown) - len(names),
         "tests only in older runs": len({*history} - {*states}),
-        "imported tests without a file": len(placeless) if texts.is_published else 0,
+        "imported tests without a file": len(placeless),
         "runs": _number_of_runs(evidence) - len(entries),
     }
     return ReportTests(
@@ -130,6 +129,11 @@ def report_tests(
         flaky,
         {name: number for name, number in omitted.items() if number > 0},
     )
+
+
+def _shown(names: Iterable[str], texts: ReportTexts) -> list[str]:
+    """The tests of files that the reader may see, sorted."""
+    return sorted(name for name in names if texts.shows_file(TestName(name).path))
 
 
 # runs
@@ -191,7 +195,7 @@ def _run(receipt: Receipt, origin: str, texts: ReportTexts) -> dict[str, Any]:
 
 
 def _maker(receipt: Receipt, origin: str) -> str:
-    """`ci`, `agent`, `here`, `imported`, or who signed it; without the name of a user or a machine."""
+    """`ci`, `agent`, `here`, `imported`, or who signed it; no name of a user or a machine."""
     if receipt.source == _IMPORTED:
         return "imported"
     if origin != "local":

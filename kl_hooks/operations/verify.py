@@ -560,7 +560,7 @@ def _judged(ws: Workspace, asked: VerifyRequest, notes: list[str]) -> _Judgment:
         demanded,
         asked.signed_by,
         fetch,
-        bool(before) and len(before) == proof.tests.failing,
+        len(before) == proof.tests.failing > 0 and not proof.tests.uncollected_files,
     )
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kl_hooks.config.settings import KnownFailure
 from kl_hooks.git.files import path_matches
+from kl_hooks.model.doctests import has_examples
 from kl_hooks.proof.configured_selection import (
     ConfiguredSelection,
     collects_doctests,
@@ -33,9 +34,6 @@ from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
-
-
-_EXAMPLE: Final = b">>>"
 
 
 class Missing(NamedTuple):
@@ -306,7 +304,7 @@ def _texts(
         if config.collects_by(path, patterns) and not configured.ignores(path):
             candidates.append(path)
     paths = [path for path in candidates if not any(path_matches(path, glob) for glob in exclude)]
-    return frozenset(path for path, content in source.read(paths) if _EXAMPLE in content)
+    return frozenset(path for path, content in source.read(paths) if has_examples(path, content))
 
 
 def _modules_with_examples(
@@ -327,17 +325,8 @@ def _modules_with_examples(
         if is_collected and not configured.ignores(path):
             candidates.append(path)
     return frozenset(
-        path
-        for path, content in source.read(candidates)
-        if _EXAMPLE in content and not _is_script(path, content)
+        path for path, content in source.read(candidates) if has_examples(path, content)
     )
-
-
-def _is_script(path: str, content: bytes) -> bool:
-    """Whether pytest never imports a module for its doctests (`_pytest/doctest.py`)."""
-    name = path.rpartition("/")[2]
-    is_setup = name == "setup.py" and (b"setuptools" in content or b"distutils" in content)
-    return is_setup or name == "__main__.py"
 
 
 def _configured(

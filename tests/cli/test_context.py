@@ -381,8 +381,8 @@ def decided(repo: Path, title: str) -> str:
 @pytest.mark.requirement("A4", "A5")
 def test_the_weight_decides_how_much_is_retrieved(repo: Path) -> None:
     weights = {
-        one: kl(repo, "send_mail", "--weight", one, "--budget", "6000").stdout
-        for one in ("none", "low", "default", "high")
+        weight: kl(repo, "send_mail", "--weight", weight, "--budget", "6000").stdout
+        for weight in ("none", "low", "default", "high")
     }
     assert (
         "Nothing was searched: the weight is none." in weights["none"]

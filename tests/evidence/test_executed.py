@@ -471,9 +471,14 @@ def test_runs_that_are_in_use_or_were_asked_last_are_read_once(
     gc.collect()
     assert cache.of_run(tables, runs[0]) is in_use
     assert cache.of_run(tables, runs[-1]) is cache.of_run(tables, runs[-1])
+    # to be asked for again pushes out no other one
+    for _ in runs:
+        cache.of_run(tables, runs[-1])
+    gc.collect()
+    cache.of_run(tables, runs[-2])
     assert read == runs
     cache.of_run(tables, runs[1])
-    assert read == [*runs, runs[1]], "nobody used it, and others were asked for since"
+    assert read == [*runs, runs[1]], "it is not in use, and others were asked for since"
     assert cache.of_run(tables, "none") is None
     with one_moment():
         assert subject.cached_executed() is subject.cached_executed()

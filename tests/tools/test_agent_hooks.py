@@ -662,6 +662,13 @@ def test_at_the_end_what_failed_before_the_change_is_no_reason_to_go_on(
     verified = repo.kl("verify").stdout
     assert "1 of 2 failing tests failed without the uncommitted changes, too (run " in verified
     assert "hint: fix the failing tests" in verified
+    # a file that can't be collected is none of the failing tests
+    repo.write("shop.py", total)
+    repo.write("test_new.py", "import missing_module\n")
+    assert repo.pytest("-q", "--continue-on-collection-errors").returncode == 1
+    verified = repo.kl("verify").stdout
+    assert "1 failing test failed without the uncommitted changes, too (run " in verified
+    assert "hint: fix the failing tests" in verified
 
 
 def test_hooks_of_claude_that_cursor_runs_do_not_answer_twice(shop: Checkout) -> None:
