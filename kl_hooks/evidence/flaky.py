@@ -7,7 +7,7 @@ evidence, for claims and for the gate alike, until something is changed that the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from math import sqrt
@@ -16,7 +16,9 @@ from typing import Any, Final, NamedTuple
 from kl_hooks.evidence.distributions import DISTRIBUTIONS, Distributions
 from kl_hooks.evidence.executed import Executed, cached_executed, read_pending, test_path
 from kl_hooks.evidence.ledger import RETAINED, chain_head, failing_runs
+from kl_hooks.evidence.private import variable_key
 from kl_hooks.evidence.reach import Reach
+from kl_hooks.evidence.reads import SET_VARIABLES, VARIABLES
 from kl_hooks.evidence.spool_places import spool_places
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
@@ -144,7 +146,7 @@ class Comparison:
         """
         a = self._executed(attempt.receipt)
         b = self._executed(other.receipt)
-        installed = self.distributions(attempt, other)
+        installed = self.surroundings(attempt, other)
         if a is None or b is None or attempt.test not in a.tests or other.test not in b.tests:
             return installed, False
         hashes = [executed.content_hashes for executed in (a, b)]
@@ -169,8 +171,24 @@ class Comparison:
         complete = has_all_names and len(comparable) == len(needed) and a.files == b.files
         return (*installed, *changed), complete
 
-    def distributions(self, attempt: Attempt, other: Attempt) -> tuple[str, ...]:
-        """`docutils 0.20 → 0.21`: what the test reaches, and had another version in these runs."""
+    def surroundings(self, attempt: Attempt, other: Attempt) -> tuple[str, ...]:
+        """What the test reaches outside of the content, and was another in these runs: `docutils
+        0.20 → 0.21`, `the variable NO_COLOR`.
+        """
+        return (*self._distributions(attempt, other), *self._variables(attempt, other))
+
+    def _variables(self, attempt: Attempt, other: Attempt) -> Iterator[str]:
+        a = self._executed(attempt.receipt)
+        b = self._executed(other.receipt)
+        if a is None or b is None:
+            return
+        values = _variables_of(a, attempt.test)
+        other_values = _variables_of(b, other.test)
+        for name in sorted(values.keys() & other_values.keys()):
+            if _are_other_values(values[name], other_values[name]):
+                yield f"the variable {name}"
+
+    def _distributions(self, attempt: Attempt, other: Attempt) -> tuple[str, ...]:
         reach = self._reach(attempt.receipt)
         other_reach = self._reach(other.receipt)
         if reach is None or other_reach is None:
@@ -217,7 +235,7 @@ class Comparison:
                 continue
             own, others = (failures, passes) if attempt.failed else (passes, failures)
             for newer in others.get(attempt.content, ()):
-                if not self.distributions(attempt, newer):
+                if not self.surroundings(attempt, newer):
                     return _failure_first(newer, attempt)
             own.setdefault(attempt.content, []).append(attempt)
         return None
@@ -234,6 +252,33 @@ class Comparison:
             spool_places(self._ws), receipt.run, receipt.environment
         )
         return self._waiting[receipt.run]
+
+
+def _variables_of(executed: Executed, test: str) -> dict[str, str]:
+    """Variable of the environment that a test read, or that the import of a file read which it
+    needs → a digest of its value; empty: it was not set, `set`: it was, and no digest is there.
+    """
+    if executed.reads is None:
+        return {}
+    modules = executed.reads.modules
+    sets = (modules[path] for path in executed.closure(test) if path in modules)
+    reads = executed.reads.tests.get(test, frozenset()).union(*sets)
+    values = {read.pattern: "" for read in reads if read.path == VARIABLES}
+    for read in reads:
+        if read.path == SET_VARIABLES:
+            values[read.pattern] = executed.private.get(variable_key(read.pattern)) or "set"
+    return values
+
+
+def _are_other_values(digest_of_value: str, other: str) -> bool:
+    """Whether a variable surely had another value. Digests of two clones have other keys, and are
+    not compared.
+    """
+    if not digest_of_value or not other:
+        return digest_of_value != other
+    key, _, value = digest_of_value.partition(":")
+    other_key, _, other_value = other.partition(":")
+    return key == other_key and value != other_value
 
 
 def _failure_first(attempt: Attempt, other: Attempt) -> tuple[Attempt, Attempt]:
@@ -302,7 +347,7 @@ def _found(compare: Comparison, receipts: Sequence[Receipt]) -> list[FlakyTest]:
     flaky_tests = []
     for test, attempts in compare.attempts(receipts, tests).items():
         if pair := compare.contradiction(attempts):
-            comparable = [one for one in attempts if not compare.distributions(one, pair[0])]
+            comparable = [one for one in attempts if not compare.surroundings(one, pair[0])]
             flaky_tests.append(FlakyTest(test, *pair, *_counts(comparable, pair)))
     return sorted(flaky_tests, key=lambda one: (-one.failures / one.runs, one.test))
 
@@ -366,7 +411,7 @@ class FlakyPasses:
         own = _Attempts(receipt).of(result)
         if witness.environment != own.environment:
             return None
-        if self._compare.distributions(witness, own):
+        if self._compare.surroundings(witness, own):
             return None
         content = (receipt.tree, receipt.tree_all)
         if content in [

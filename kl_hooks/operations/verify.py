@@ -707,6 +707,9 @@ def _hints_to_prove(answer: VerifyAnswer) -> Iterator[str]:
     elif proof.missing and answer.command != "pytest":
         limits = proof.undone_addopts
         yield f"{f'addopts deselect tests ({limits}): ' if limits else ''}{answer.command}"
+        if proof.variables_of_shell:
+            unset = " ".join(f"-u {name}" for name in proof.variables_of_shell)
+            yield f"without what this shell sets: env {unset} kl verify"
         if not proof.transfers and not rerun_text(proof):
             yield "files that are no tests belong in verify.exclude in .kl/config.yaml"
     elif proof.missing:

@@ -94,6 +94,10 @@ class Proof:
     """Tests among them whose pass is none: `test_a.py::test_b (failed in 2 of 6 runs (10% to
     70%))`.
     """
+    variables_of_shell: tuple[str, ...] = ()
+    """Variables of the environment that are set now, and that tests of these runs looked for in
+    vain: these tests must run again.
+    """
 
     @property
     def except_flaky(self) -> str:

@@ -30,7 +30,7 @@ from kl_hooks.proof.gate_verdict import GateFacts, decide, for_environment, not_
 from kl_hooks.proof.left_behind import compared_runs
 from kl_hooks.proof.other_runs import environments_of, runs_of_content
 from kl_hooks.proof.test_names import TestNames
-from kl_hooks.proof.variables import variable_notes
+from kl_hooks.proof.variables import variable_notes, variables_of_shell
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace
 
@@ -109,6 +109,7 @@ def _gate_facts(
         why_flaky=FlakyPasses(ws, snapshot.db, names.pairs).why,
         untracked=partial(_untracked, repo) if tree is None else tuple,
         variable_notes=partial(variable_notes, ws) if tree is None else lambda runs: (),
+        variables_of_shell=variables_of_shell if tree is None else lambda runs: (),
         untrusted=snapshot.untrusted(content.trees),
         losses=tuple(map(str, snapshot.lost)),
     )

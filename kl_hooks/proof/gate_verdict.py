@@ -58,6 +58,8 @@ class GateFacts:
     """The untracked files on disk, where these are judged."""
     variable_notes: Callable[[Iterable[Executed]], Sequence[str]] = lambda runs: ()
     """A note for each variable that one of these runs read, and that has another value now."""
+    variables_of_shell: Callable[[Iterable[Executed]], tuple[str, ...]] = lambda runs: ()
+    """The variables that one of these runs looked for in vain, and that are set now."""
     untrusted: Sequence[Entry] = ()
     """Runs of the content that no trusted key signed."""
     losses: tuple[str, ...] = ()
@@ -123,6 +125,7 @@ def decide(facts: GateFacts) -> Proof:
         notes=notes,
         not_compared=not_compared,
         tests=ProvenTests.of(all_facts),
+        variables_of_shell=_variables_of_shell(facts, proof, used_runs),
     )
 
 
@@ -281,6 +284,16 @@ def _variable_notes(facts: GateFacts, proof: Proof, used_runs: Sequence[OtherRun
         for run in (*facts.own_runs, *used_runs)
         if run.executed is not None and run.entry.receipt.run in proving
     )
+
+
+def _variables_of_shell(
+    facts: GateFacts, proof: Proof, used_runs: Sequence[OtherRun]
+) -> tuple[str, ...]:
+    """The variables without which the tests that looked for them would not have to run again."""
+    if not proof.missing:
+        return ()
+    runs = (run.executed for run in (*facts.own_runs, *used_runs))
+    return facts.variables_of_shell(executed for executed in runs if executed is not None)
 
 
 def _environment_notes(runs: Iterable[OtherRun], proving: Collection[str]) -> Iterator[str]:

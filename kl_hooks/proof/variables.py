@@ -24,6 +24,11 @@ program started has none of them: they show how it was started, not what it ran 
 """
 
 
+def variables_of_shell(runs: Iterable[Executed]) -> tuple[str, ...]:
+    """The variables that are set now and that one of these runs looked for in vain, sorted."""
+    return tuple(sorted(frozenset[str]().union(*map(set_variables, runs))))
+
+
 def set_variables(executed: Executed | None) -> frozenset[str]:
     """The variables that a run looked for in vain, and that are set now."""
     if executed and executed.reads:

@@ -86,15 +86,17 @@ def test_intervals_are_those_of_the_literature(
     assert wilson_interval(hits, number) == pytest.approx((low, high), abs=5e-4)
 
 
+# chance is a file beside the repository: no run records what it holds
 RANDOM_SUITE = """
-import os, random, time
-seed = random.Random(int(os.environ["SEED"]))
+import pathlib, random
+seed = int((pathlib.Path(__file__).parents[1] / "seed").read_text())
+chance = random.Random(seed)
 
 def test_by_chance():
-    assert seed.random() >= 0.4
+    assert chance.random() >= 0.4
 
 def test_by_state():
-    assert not os.environ.get("LEFT_BEHIND") or int(os.environ["SEED"]) % 3
+    assert seed % 3
 
 def test_stable():
     assert True
@@ -108,12 +110,14 @@ def test_broken():
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = repository(tmp_path_factory.mktemp("flaky") / "suite", {"test_luck.py": RANDOM_SUITE})
     for seed in range(6):
-        run_pytest(folder, env={"SEED": str(seed), "LEFT_BEHIND": "1"})
+        (folder.parent / "seed").write_text(str(seed), encoding="utf-8")
+        run_pytest(folder)
     # a change that matters: what failed before and passes now is no flaky test
     fixed = RANDOM_SUITE.replace("assert False", "assert True")
     (folder / "test_luck.py").write_text(fixed, encoding="utf-8")
     git(folder, "commit", "-qam", "Fix")
-    run_pytest(folder, env={"SEED": "0", "LEFT_BEHIND": ""})
+    (folder.parent / "seed").write_text("2", encoding="utf-8")
+    run_pytest(folder)
     return folder
 
 
@@ -199,14 +203,17 @@ def test_what_changed_since_the_pass_is_named_and_chance_is_no_change(tmp_path: 
     source = (
         "def one():\n    return 1\n\ndef two():\n    return {two}\n\ndef far():\n    return {far}\n"
     )
-    tests = "import os, lib\n\ndef test_two():\n    assert lib.one() + lib.two() == 3\n\n"
-    tests += "def test_luck():\n    assert lib.one() and not os.environ.get('BAD')\n"
+    tests = "import pathlib, lib\n\ndef test_two():\n    assert lib.one() + lib.two() == 3\n\n"
+    # chance is a file beside the repository: no run records what it holds
+    tests += "luck = pathlib.Path(__file__).parents[1] / 'luck'\n\n"
+    tests += "def test_luck():\n    assert lib.one() and luck.read_text() == 'good'\n"
     folder = repository(
         tmp_path / "lib", {"lib.py": source.format(two=2, far=0), "test_lib.py": tests}
     )
-    for two, far, bad in ((2, 0, ""), (3, 1, "1"), (2, 2, "")):
+    for two, far, luck in ((2, 0, "good"), (3, 1, "bad"), (2, 2, "good")):
         (folder / "lib.py").write_text(source.format(two=two, far=far), encoding="utf-8")
-        run_pytest(folder, env={"BAD": bad})
+        (tmp_path / "luck").write_text(luck, encoding="utf-8")
+        run_pytest(folder)
     done = run_in_process(["proof", "why", "test_two", "--format", "json"], folder, environment({}))
     answer = json.loads(done.stdout)
     # not `far`, which no test executes
@@ -225,6 +232,33 @@ def test_what_changed_since_the_pass_is_named_and_chance_is_no_change(tmp_path: 
     assert [(one.test, one.failures, one.runs) for one in flaky_in(ws)] == [
         ("test_lib.py::test_luck", 1, 2)
     ]
+
+
+@pytest.mark.skipif(
+    not hasattr(sys, "monitoring"), reason="executed symbols are recorded from CPython 3.12 on"
+)
+def test_another_environment_variable_is_no_chance(tmp_path: Path) -> None:
+    source = "import os\n\ndef color():\n    return os.environ.get('COLOR', 'red')\n"
+    tests = """
+import os, lib
+
+PLAIN = "PLAIN" in os.environ
+
+def test_color():
+    assert lib.color() == "red"
+
+def test_at_import():
+    assert not PLAIN
+
+def test_number():
+    assert lib.color()
+"""
+    folder = repository(tmp_path / "lib", {"lib.py": source, "test_lib.py": tests})
+    for variables in ({}, {"COLOR": "blue"}, {"COLOR": "red"}, {"PLAIN": "1"}):
+        run_pytest(folder, env=variables)
+    assert flaky_in(open_workspace(folder)) == []
+    why = run_in_process(["proof", "why", "test_color"], folder, environment({})).stdout
+    assert "changed   the variable COLOR, since it passed in run " in why
 
 
 @pytest.mark.skipif(

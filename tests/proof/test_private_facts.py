@@ -122,6 +122,17 @@ def test_variables_with_another_value_are_named_beside_the_verdict(project: Path
     assert (at_head.returncode, "note" in at_head.stdout) == (0, False)
 
 
+def test_what_only_this_shell_sets_has_a_hint(tmp_path: Path) -> None:
+    tests = "import os\n\ndef test_color():\n    assert 'NO_BLUE' not in os.environ\n"
+    folder = repository(tmp_path / "shell", {"test_a.py": tests, "test_b.py": "def test_b(): ..."})
+    run_pytest(folder)
+    done = verify(folder, {"NO_BLUE": "1"})
+    assert done.returncode == 1
+    assert "the variable NO_BLUE is set now, which the test looked for\n" in done.stdout
+    assert "hint: without what this shell sets: env -u NO_BLUE kl verify\n" in done.stdout
+    assert verify(folder, {}).returncode == 0
+
+
 def test_values_are_stored_as_digests_of_this_clone(project: Path) -> None:
     run = executed(project)
     assert run.private.keys() == {
