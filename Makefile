@@ -1,5 +1,6 @@
 # Everything a newcomer types. `make help` lists it.
 # PYTHON: the interpreter to use; by default the newest CPython from 3.11 on that can be found.
+# ALL=yes: with the tests marked `sweep`, of whose tables of cases a share is tried otherwise.
 # SLOW=no: without the tests that take long (marked `slow`), and with fewer examples for those of properties.
 # LINT=no: tests only.
 # SYMBOLS=no: without noting which functions and files each test uses, which is a quarter of the time.
@@ -15,7 +16,12 @@ READY   := $(BIN)/.ready
 
 # ROWS: a regular expression for names of rows, for COMPARE and HISTORY.
 BENCH    := $(if $(COMPARE),bench.compare $(COMPARE),bench$(if $(filter yes,$(HISTORY)),.history))
-SELECTED := $(if $(filter no,$(SLOW))$(AGAIN),-m "not slow$(if $(AGAIN), and not once)" --hypothesis-profile=few)
+# Which marks are omitted, and fewer examples.
+WITHOUT  := $(if $(filter yes,$(ALL)),,sweep) $(if $(filter no,$(SLOW))$(AGAIN),slow) $(if $(AGAIN),once)
+EMPTY    :=
+SPACE    := $(EMPTY) $(EMPTY)
+SELECTED := $(if $(strip $(WITHOUT)),-m "not $(subst $(SPACE), and not ,$(strip $(WITHOUT)))")
+SELECTED += $(if $(filter no,$(SLOW))$(AGAIN),--hypothesis-profile=few)
 RECORDED := $(if $(filter no,$(SYMBOLS)),--kl-symbols=off)
 
 .PHONY: help demo test check lint docs site bench soak measures mutants environment release clean
@@ -28,7 +34,7 @@ demo: $(READY) ## the whole story on somebody else's package, in under three min
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo
 
 # Lint at the same time: most of it is mypy, which uses one core. Not MAKE: make -n would run a line that names it.
-test: $(READY) ## lint and all tests (SLOW=no: without the slow ones)
+test: $(READY) ## lint and tests, of long tables a share (ALL=yes: every case; SLOW=no: none that is slow)
 	@$(if $(filter no,$(LINT))$(AGAIN),,$(MAKE_COMMAND) --no-print-directory lint PYTHON=$(PYTHON) & lint=$$!;) \
 	$(BIN)/python -m pytest -n auto --dist worksteal $(SELECTED) $(RECORDED); tests=$$?; \
 	$(if $(filter no,$(LINT))$(AGAIN),,wait $$lint || { echo "make: lint failed, see above" >&2; exit 1; };) exit $$tests

@@ -76,6 +76,8 @@ class Environment:
         self._folders: dict[str, Folder | None] = {}
         """Entry of `sys.path` → its listing; None where it is no folder of distributions."""
         self._modules = sys.modules
+        self._digests: dict[str, str] = {}
+        """Path of what belongs to no distribution → digest of its source."""
         self._loaded: _Loaded | None = None
         self._list(search_path)
 
@@ -170,9 +172,11 @@ class Environment:
             # a module that a test wrote, or copied, into a temporary folder
             if exists(path) and _stat(path).st_ctime >= self._started:
                 return "", ""
-            return path, f"files:{digest_of(path)}"
+            if path not in self._digests:  # a folder has many modules
+                self._digests[path] = digest_of(path)
         except OSError:
             return path, "unknown"
+        return path, f"files:{self._digests[path]}"
 
     def _start(self, folders: Mapping[str, Folder], owners: _Owners) -> dict[str, str]:
         """Path → digest of what the interpreter executed when it started."""

@@ -18,6 +18,7 @@ from _pytest.assertion.rewrite import PYC_TAIL
 from hypothesis import HealthCheck, settings
 
 from tests.forked_pytest import COMMAND, end_servers
+from tests.shares import mark_sweep
 from tests.support import HERE, INNER, TEMPLATES, Checkout, catch_ignored_signals, checkout, isolate
 from tests.team_server import TeamServer, team_server
 
@@ -45,6 +46,7 @@ ONCE = (
     "kinds",
     "operations",
     "precommit",
+    "proof",
     "records",
     "self",
     "sharing",
@@ -60,7 +62,7 @@ ONCE = (
 """Files and folders of tests that show the same on every interpreter, so that a second one need not
 repeat them: other tools in processes of their own, our documentation and source as text, rules and
 interfaces over records, git and SQL, of which what calls the interpreter (code, config, evidence,
-index, model, proof, store, the pytest plugin) has tests of its own, which run on each; of what runs
+index, model, store, the pytest plugin) has tests of its own, which run on each; of what runs
 on both databases, the runs on a server, whose SQL it judges itself.
 """
 ON_EACH = (
@@ -72,7 +74,16 @@ ON_EACH = (
     "cli/test_main.py",
     "cli/test_states.py",
     "cli/test_verify_partial.py",
-    "cli/test_verify_transfer.py",
+    "proof/test_changed_parameters.py",
+    "proof/test_collected_names.py",
+    "proof/test_difference.py",
+    "proof/test_expected_tests.py",
+    "proof/test_fact_classes.py",
+    "proof/test_imports_and_names.py",
+    "proof/test_old_python.py",
+    "proof/test_removed_tests.py",
+    "proof/test_shapes.py",
+    "proof/test_source_facts.py",
     "self/test_imports.py",
     "self/test_mutants.py",
     "tools/test_http_server.py",
@@ -201,6 +212,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         )
         if on_server_too or _is_once(item.path):
             item.add_marker("once")
+    mark_sweep(items)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

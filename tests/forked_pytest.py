@@ -204,6 +204,9 @@ def serve(descriptor: int) -> None:
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
+    # else kl digests the whole folder of our tests, in each run and in each verdict about it
+    for name in ("tests.forked_pytest", "tests"):
+        del sys.modules[name]
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)

@@ -95,6 +95,7 @@ def test_a_plugin_that_only_the_repository_names_is_not_imported_and_doctor_repo
 
 
 @pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.share("True")
 def test_a_plugin_that_is_missing_disables_what_needs_it_and_nothing_else(
     repo: Path, installed: Path, tmp_path: Path, broken: bool
 ) -> None:

@@ -1,6 +1,7 @@
 """Inject faults for as long as you let it, and check what kl promises.
 
-    python -m bench.soak [--minutes 60] [--only kills,power] [--seed 7] [--folder DIR] [--figures]
+    python -m bench.soak [--minutes 60] [--only kills,power] [--seed 7] [--share 4]
+        [--folder DIR] [--figures]
 
 Rounds are decided by the seed, which is printed, and by their number: a problem is played again
 with `--seed`, `--only` and `--round`. What was done is in `soak.json` of the folder; called again,
@@ -63,6 +64,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", default="", help="subjects, with commas")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=0, help="so many rounds of each subject")
+    parser.add_argument("--share", type=int, default=1, help="one of so many cases of a round")
     parser.add_argument("--round", type=int, default=None, help="play this round again")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "kl-soak")
     parser.add_argument("--figures", action="store_true", help="write bench/data/soak.json")
@@ -103,7 +105,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     memory = Path("/dev/shm")
     place = memory if os.access(memory, os.W_OK) else options.folder
     with tempfile.TemporaryDirectory(prefix="kl-soak-", dir=place) as folder:
-        soak(Stage(Path(folder), Faults(library)), chosen, state, options)
+        stage = Stage(Path(folder), Faults(library), options.share)
+        soak(stage, chosen, state, options)
     lines = table(chosen, state)
     print("\n".join(lines))
     if options.figures:

@@ -51,7 +51,7 @@ def play(stage: Stage, dice: random.Random, number: int) -> Outcome:
 def _play_writer(stage: Stage, dice: random.Random, kind: Call, writer: Writer) -> Outcome:
     outcome = Outcome()
     template = stage.template("repository", partial(make_repository, stage))
-    for at in range(1, _MOST):
+    for at in range(1, _MOST, stage.share):
         errno, always = dice.choice(ERRORS[kind]), dice.random() < 0.5
         is_short = kind is Call.WRITE and dice.random() < 0.3
         action = Action.FAIL_SHORT if is_short else Action.FAIL
@@ -81,7 +81,7 @@ def _play_reader(stage: Stage, dice: random.Random, kind: Call, place: int) -> O
         return Answer(False, complaints(stage.kl(*command), command), "")
 
     count = max(1, _failing(stage, read, kind, 0, EIO, Action.FAIL, False).counted)
-    for _ in range(_SAMPLES):
+    for _ in stage.cases(_SAMPLES):
         errno, at = dice.choice(ERRORS[kind]), dice.randint(1, count)
         failure = _failing(stage, read, kind, at, errno, Action.FAIL, dice.random() < 0.5)
         outcome.done += failure.fired > 0

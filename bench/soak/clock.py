@@ -26,7 +26,7 @@ def play(stage: Stage, dice: random.Random, number: int) -> Outcome:
     writers = [
         writer for writer in WRITERS if writer.name in ("run", "pytest", "decision", "junit")
     ]
-    for jump in range(JUMPS):
+    for jump in stage.cases(JUMPS):
         writer, key = dice.choice(writers), f"t{number}n{jump}"
         answer = stage.child(partial(_at, stage, _moment(dice), partial(_act, stage, writer, key)))
         outcome.done += 1

@@ -33,7 +33,7 @@ def play(stage: Stage, dice: random.Random, number: int) -> Outcome:
     if number % 4 == 3:
         return _lose_tail(stage, dice, template, number)
     outcome = Outcome()
-    for flip in range(FLIPS):
+    for flip in stage.cases(FLIPS):
         stage.reset(template)
         path = _target(stage, dice)
         content = bytearray(path.read_bytes())
@@ -103,7 +103,7 @@ def _check(stage: Stage, before: Any, number: int) -> list[str]:
 def _lose_tail(stage: Stage, dice: random.Random, template: Path, number: int) -> Outcome:
     """The newest receipts are lost: an older copy, or a journal that is cut."""
     outcome = Outcome()
-    for turn in range(FLIPS // 2):
+    for turn in stage.cases(FLIPS // 2):
         stage.reset(template)
         way: Callable[[], bool] = dice.choice(
             [partial(_roll_back, stage, dice), partial(_cut_log, stage, dice)]

@@ -44,7 +44,7 @@ def play(stage: Stage, dice: random.Random, number: int) -> Outcome:
     os.environ["SOAK_RAN"] = str(ran)
     acknowledged: dict[str, set[str]] = defaultdict(set)
     attempted: dict[str, set[str]] = defaultdict(set)
-    for kill in range(KILLS):
+    for kill in stage.cases(KILLS):
         writer, key = dice.choice(WRITERS), f"k{number}n{kill}"
         child = _killed(stage, dice, writer, key)
         outcome.done += child.killed
@@ -102,7 +102,7 @@ def _kill_migrations(stage: Stage, dice: random.Random) -> Outcome:
     """Kill what brings a store of an early kl up to date; the next one ends it."""
     outcome = Outcome()
     template = stage.template("old", partial(make_old_repository, stage))
-    for _ in range(KILLS):
+    for _ in stage.cases(KILLS):
         stage.reset(template)
         child = _killed(stage, dice, by_name("ingest"), "")
         outcome.done += child.killed

@@ -197,7 +197,7 @@ def play(stage: Stage, dice: random.Random, number: int) -> Outcome:
     stage.reset(template)
     events = list(events_in(recorded(stage, [(writer, f"p{number}"), (later, f"q{number}")])))
     outcome = Outcome()
-    for state in range(STATES):
+    for state in stage.cases(STATES):
         cut, mode = dice.randint(0, len(events)), MODES[dice.randrange(len(MODES))]
         stage.reset(template)
         acknowledged = lay_out(stage, template, events[:cut], mode, dice)

@@ -64,8 +64,9 @@ class Subject(NamedTuple):
 class Stage:
     """Folders of one soak: `home`, `repo` (played in), and templates that it is copied from."""
 
-    def __init__(self, folder: Path, faults: Faults) -> None:
-        self.folder, self.faults = folder, faults
+    def __init__(self, folder: Path, faults: Faults, share: int = 1) -> None:
+        """`share`: a round tries one of so many of its cases."""
+        self.folder, self.faults, self.share = folder, faults, share
         self.home, self.repo = folder / "home", folder / "repo"
         self.patch = pytest.MonkeyPatch()
         isolate(self.patch, self.home)
@@ -74,6 +75,10 @@ class Stage:
         self.patch.setenv("XDG_CACHE_HOME", str(self.repo / ".git" / "caches"))
         self.patch.setenv("XDG_STATE_HOME", str(self.repo / ".git" / "states"))
         run_in_process(("--version",), folder, dict(os.environ))  # imports all of kl
+
+    def cases(self, number: int) -> range:
+        """The numbers of the cases that a round of so many tries."""
+        return range(0, number, self.share)
 
     def template(self, name: str, build: Callable[[], None]) -> Path:
         """The folder of a template: `build` makes it once, in `repo`."""

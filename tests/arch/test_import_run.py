@@ -112,6 +112,7 @@ def lint_imports(folder: Path) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.share(2)
 def test_the_verdict_is_that_of_lint_imports(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     contracts = [contract(chance) for _ in range(25)]

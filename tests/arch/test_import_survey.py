@@ -120,6 +120,7 @@ def test_who_imports_some_modules(ws: Workspace, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("few", [0, 2])
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.share(4)
 def test_cached_or_not_it_is_the_same(
     ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, few: int
 ) -> None:

@@ -193,6 +193,7 @@ UNUSED = ("group", "kind", "project", "edit", "common", "harmless", "problem")
 
 @pytest.mark.slow
 @pytest.mark.skipif("sys.version_info < (3, 12)", reason="symbols are recorded from 3.12 on")
+@pytest.mark.sweep
 def test_kinds_of_a_folder_are_judged_once_for_the_same_code(
     tmp_path: Path, home: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

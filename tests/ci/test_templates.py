@@ -225,6 +225,7 @@ def test_a_push_proves_its_content_in_every_clone(origin: Checkout, tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.skipif(not RECORDED, reason="what is never exercised is known from CPython 3.12 on")
+@pytest.mark.share()
 def test_two_jobs_of_a_matrix_verify_and_a_policy_fails_what_is_not_proven(
     origin: Checkout, tmp_path: Path
 ) -> None:

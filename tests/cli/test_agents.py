@@ -200,6 +200,7 @@ def run_entry(repo: Checkout, agent: str, path: str, **environ: str) -> tuple[in
         ("cursor", (), ".cursor/hooks.json"),
     ],
 )
+@pytest.mark.share(3)
 def test_entries_run_where_no_environment_is_activated(
     repo: Checkout, agent: str, args: tuple[str, ...], path: str
 ) -> None:

@@ -76,6 +76,7 @@ def test_a_task_gives_a_cited_package(repo: Path) -> None:
 @pytest.mark.parametrize("budget", ["256", "300", "400", "64tok", "120tok", "6000"])
 @pytest.mark.parametrize("shape", ["text", "markdown", "xml"])
 @pytest.mark.requirement("E6")
+@pytest.mark.share(4)
 def test_what_is_printed_never_exceeds_the_budget(repo: Path, budget: str, shape: str) -> None:
     out = kl(repo, "checkout total cart mail", "--budget", budget, "--format", shape).stdout
     limit = int(budget.removesuffix("tok")) * (4 if budget.endswith("tok") else 1)

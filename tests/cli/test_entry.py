@@ -45,6 +45,7 @@ def hostile(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("path", [".", "src", "{top}", "{top}/src", "src:{ours}:."])
 @pytest.mark.parametrize("start", ["module", "console script"])
+@pytest.mark.share(3)
 def test_no_module_of_the_repository_is_imported(hostile: Path, start: str, path: str) -> None:
     given = path.format(top=hostile, ours=HERE)
     env = {

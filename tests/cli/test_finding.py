@@ -229,6 +229,7 @@ def test_a_secret_in_a_result_is_in_no_byte_of_the_state(shop: Checkout) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 def test_a_long_transcript_is_imported_at_once(shop: Checkout, tmp_path: Path) -> None:
     lines = []
     for n in range(400):

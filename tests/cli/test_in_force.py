@@ -103,6 +103,7 @@ CASES = (
 @pytest.mark.slow
 @pytest.mark.requirement("A42", "A43", "B16")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@pytest.mark.share(3)
 def test_what_is_not_in_force_is_given_to_nobody_unasked(
     repo: Checkout, case: Callable[[Checkout], str]
 ) -> None:

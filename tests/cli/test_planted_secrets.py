@@ -7,6 +7,7 @@ wherever it is written. A password is a plain word once `password:` is no longer
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from kl_hooks.kinds.plugin import kl_kinds
 from kl_hooks.records.write import create_record
 from tests.records.test_every_kind import TEXTUAL, least
+from tests.shares import by_steps
 from tests.support import Checkout, checkout
 
 from .test_secrets import everything
@@ -40,7 +42,9 @@ SHAPES = (
 class Planted:
     """Texts with a secret in each; every secret is a word that is nowhere else."""
 
-    def __init__(self) -> None:
+    def __init__(self, step: int) -> None:
+        """`step`: each input gets one of so many shapes."""
+        self._step, self._turns = step, itertools.count()
         self.words: dict[str, tuple[str, str]] = {}
         """The word, in small letters → (the input, the shape)."""
 
@@ -51,8 +55,9 @@ class Planted:
         return f"Fix total. {shape.format(f'{word}_Wagon_7')}\nThen look at the tests."
 
     def each(self, place: str) -> list[str]:
-        """Such a text in each shape."""
-        return [self.text(place, shape) for shape in SHAPES]
+        """Such a text in each shape, or in a share of them: inputs take turns."""
+        first = next(self._turns) % self._step
+        return [self.text(place, shape) for shape in SHAPES[first :: self._step]]
 
     def leaks(self, contents: Iterable[tuple[str, bytes]]) -> dict[str, list[str]]:
         """Input and shape → where its secret is."""
@@ -260,8 +265,11 @@ def shop(tmp_path: Path, home: Path) -> Checkout:
 @pytest.mark.slow
 @pytest.mark.local_database
 @pytest.mark.parametrize("name", INPUTS)
-def test_nothing_that_is_derived_has_the_secret(name: str, shop: Checkout, home: Path) -> None:
-    planted = Planted()
+@by_steps(3)
+def test_nothing_that_is_derived_has_the_secret(
+    name: str, shop: Checkout, home: Path, step: int
+) -> None:
+    planted = Planted(step)
     INPUTS[name](shop, planted)
     assert shop.kl("context", "fix total").returncode == 0
     assert shop.kl("search", "total").returncode in (0, 1)

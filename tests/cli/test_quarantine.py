@@ -45,6 +45,7 @@ def as_imported_file(repo: Checkout, identifier: str) -> None:
 
 
 @pytest.mark.parametrize("is_file", [False, True])
+@pytest.mark.share(2)
 def test_the_graph_shows_it_by_its_id_alone_and_labelled(
     repo: Checkout, quarantined: str, is_file: bool
 ) -> None:
@@ -128,6 +129,7 @@ def test_what_a_person_accepted_is_found(repo: Checkout, quarantined: str) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_file", [False, True])
+@pytest.mark.share("False")
 def test_no_tool_shows_it_unasked(repo: Checkout, quarantined: str, is_file: bool) -> None:
     if is_file:
         as_imported_file(repo, quarantined)
@@ -157,6 +159,7 @@ def calls(command: click.Command, identifier: str) -> Iterator[tuple[list[str], 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_file", [False, True])
+@pytest.mark.share("False")
 def test_no_command_shows_it_unasked(repo: Checkout, quarantined: str, is_file: bool) -> None:
     if is_file:
         as_imported_file(repo, quarantined)

@@ -22,6 +22,7 @@ from typing import Any, Final
 import pytest
 
 from tests.cli.test_decision import made
+from tests.shares import by_steps
 from tests.support import Checkout
 
 STEPS: Final = frozenset({"renumber", "renumber_links", "write", "_put"})
@@ -130,8 +131,9 @@ def copied(repo: Checkout, folder: Path) -> Checkout:
     promised="the next run finishes it",
     injected="SIGKILL before each line of a renumbering",
 )
+@by_steps(4)
 def test_a_renumbering_that_is_killed_at_any_step_is_finished_by_the_next(
-    named: Checkout, tmp_path: Path
+    named: Checkout, tmp_path: Path, step: int
 ) -> None:
     whole = copied(named, tmp_path / "whole")
     assert whole.kl("decision", "renumber", "ADR-0001").returncode == 0
@@ -139,7 +141,7 @@ def test_a_renumbering_that_is_killed_at_any_step_is_finished_by_the_next(
     assert expected["findings"] == ["Fast", "Slow"]
     assert expected["proposals"] == ["ADR-0003"]
     finished = set[str]()
-    for number in itertools.count():
+    for number in itertools.count(0, step):
         repo = copied(named, tmp_path / str(number))
         if not is_killed(repo, number):
             break

@@ -41,6 +41,7 @@ def files(repo: Checkout) -> dict[str, bytes]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", DIRECTIVES)
+@pytest.mark.share(3)
 def test_a_directive_of_an_agent_is_a_proposal_until_a_person_accepts_it(
     repo: Checkout, kind: str
 ) -> None:
@@ -67,6 +68,7 @@ def test_a_directive_of_an_agent_is_a_proposal_until_a_person_accepts_it(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", DIRECTIVES)
+@pytest.mark.share(3)
 def test_a_person_s_directive_stays_as_it_is_whatever_an_agent_does(
     repo: Checkout, kind: str
 ) -> None:

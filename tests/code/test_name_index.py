@@ -42,6 +42,7 @@ CHANGES = st.lists(st.tuples(st.sets(PATHS), st.dictionaries(PATHS, WORDS)), max
 @pytest.mark.parametrize("share", [0, 2, 100])
 @pytest.mark.parametrize("classes", [1, 5, 16_381])
 @given(changes=CHANGES, asked=st.sets(st.text("abé_", min_size=1, max_size=3)))
+@pytest.mark.share(3)
 def test_all_files_that_mention_a_name_are_found(
     share: int, classes: int, changes: list[tuple[set[str], dict[str, str]]], asked: set[str]
 ) -> None:

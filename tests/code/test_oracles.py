@@ -138,6 +138,7 @@ UNREADABLE: dict[str, list[str]] = {}
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 def test_this_project_is_what_libcst_and_grimp_see(tmp_path: Path) -> None:
     result = locked("self", tmp_path, 25)
     assert result.refused == 0
@@ -147,7 +148,7 @@ def test_this_project_is_what_libcst_and_grimp_see(tmp_path: Path) -> None:
 
 
 def test_pythons_own_library_is_what_libcst_and_grimp_see(tmp_path: Path) -> None:
-    result = locked("Lib", tmp_path, 25)
+    result = locked("Lib", tmp_path, 10)
     assert result.definitions > 200
     assert result.edges > 1000
 
@@ -155,6 +156,7 @@ def test_pythons_own_library_is_what_libcst_and_grimp_see(tmp_path: Path) -> Non
 @pytest.mark.net
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SDISTS)
+@pytest.mark.share()
 def test_three_large_packages_are_what_libcst_and_grimp_see(name: str, tmp_path: Path) -> None:
     result = locked(name, tmp_path, 32)
     assert result.definitions > 200
@@ -162,7 +164,7 @@ def test_three_large_packages_are_what_libcst_and_grimp_see(name: str, tmp_path:
 
 
 @pytest.mark.parametrize(
-    "package", ["click", "pluggy", pytest.param("networkx", marks=pytest.mark.slow)]
+    "package", ["click", "pluggy", pytest.param("networkx", marks=pytest.mark.sweep)]
 )
 def test_installed_packages_import_what_grimp_sees(package: str) -> None:
     folder = source_of(package)

@@ -182,6 +182,7 @@ FAULT = (
         ("(lambda f: f(f))(lambda f: f(f))", "nested too deeply for a visitor in Python"),
     ],
 )
+@pytest.mark.share(3)
 def test_a_child_that_ends_costs_the_file_it_was_at(
     fault: str, printed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -293,6 +293,7 @@ def step(root: Path, chance: random.Random) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(14))
 @pytest.mark.requirement("A28", "C16")
+@pytest.mark.share(3)
 def test_however_it_was_made_the_graph_equals_one_built_from_nothing(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,6 +340,7 @@ def test_a_file_that_marks_a_project_counts_as_soon_as_it_is_there(tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("others", [600, 900])
+@pytest.mark.share(2)
 def test_after_one_change_the_rows_of_few_files_are_read(
     tmp_path: Path, others: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

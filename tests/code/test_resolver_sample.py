@@ -82,6 +82,7 @@ def test_the_draw_is_always_the_same() -> None:
 
 @pytest.mark.slow
 @pytest.mark.net
+@pytest.mark.share()
 def test_precision_and_recall_stay(tmp_path: Path) -> None:
     found = list(every(tmp_path))
     one = score(found)

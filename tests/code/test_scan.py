@@ -343,6 +343,7 @@ def library_sample() -> list[Path]:
     return others[:: max(1, len(others) // 100)] + tests[:: max(1, len(tests) // 60)]
 
 
+@pytest.mark.sweep
 def test_the_interpreters_own_library() -> None:
     sample = library_sample()
     assert len(sample) >= 100

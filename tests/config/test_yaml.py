@@ -232,6 +232,7 @@ def test_libyaml_reads_what_pythons_parser_reads(text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("good", [_GOOD, _GOOD.replace(b"? long key\n: value", b"long key: value")])
+@pytest.mark.share(2)
 def test_ten_thousand_mutants_raise_nothing_and_are_read_alike(good: bytes) -> None:
     assert printed(good) == []
     dice = random.Random(7)

@@ -38,6 +38,7 @@ def repository_of(package: str, folder: Path) -> Checkout:
     return checkout(folder / package, files)
 
 
+@pytest.mark.sweep
 def test_one_of_a_hundred_greetings_orders_and_questions_is_an_occasion_at_most(
     workspaces: dict[str, Workspace],
 ) -> None:

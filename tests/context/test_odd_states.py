@@ -82,6 +82,7 @@ def damage(path: Path, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["missing", "empty", "no database", "page"])
 @pytest.mark.parametrize("which", ["kl.db", "graph"])
+@pytest.mark.share(3)
 def test_a_damaged_store_lowers_the_coverage_at_most(
     tmp_path: Path, home: Path, which: str, how: str
 ) -> None:

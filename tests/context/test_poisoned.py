@@ -200,6 +200,7 @@ RETRIEVED = (
 @pytest.mark.requirement("B16")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", RETRIEVED)
+@pytest.mark.share(6)
 def test_an_order_is_quoted_whatever_brings_it(package: Package, kind: str, shape: str) -> None:
     mine = [
         item

@@ -37,6 +37,7 @@ def runs(repo: Checkout) -> Counter[str]:
     promised="what was acknowledged is there once, the next command works, the chain is intact",
     injected="SIGKILL of captures and imports at 200 random moments",
 )
+@pytest.mark.share(4)
 def test_kills_at_200_random_moments_lose_and_double_nothing(repo: Checkout, seed: int) -> None:
     done = crashing(repo, "kill", str(KILLS), str(seed))
     assert done["trouble"] == []

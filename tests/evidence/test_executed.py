@@ -252,6 +252,7 @@ def test_a_run_that_read_the_same_shares_all_parts_but_none_of_another_test_file
 
 
 @pytest.mark.local_database
+@pytest.mark.sweep
 def test_two_unchanged_runs_of_20000_tests_grow_the_store_by_4_bytes_a_test(repo: Checkout) -> None:
     dice = random.Random(7)
     names = [f"tests/test_{at // 50}.py::test_{at}" for at in range(20_000)]

@@ -154,6 +154,7 @@ def test_a_folded_receipt_keeps_its_id_and_the_chain_passes(repo: Checkout) -> N
         ),
     ],
 )
+@pytest.mark.share(3)
 def test_a_fold_by_hand_shows(repo: Checkout, edit: str, printed: str) -> None:
     filled(repo)
     repo.edit(edit)

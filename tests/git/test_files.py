@@ -52,6 +52,7 @@ def test_suffixes_choose(repo: Repository) -> None:
 
 
 @pytest.mark.parametrize("change", STATES, ids=lambda f: f.__name__)
+@pytest.mark.share(4)
 def test_worktree_is_what_git_would_stage(repo: Repository, change: object) -> None:
     write(repo.top, {"d/e/c.txt": "c\n"})
     change(repo.top)  # type: ignore[operator]

@@ -491,6 +491,7 @@ def hosted_commit(repo: Repository) -> tuple[int, int, int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pre-commit", "prek"])
 @pytest.mark.parametrize("ours_first", [True, False])
+@pytest.mark.share(3)
 def test_beside_pre_commit_in_any_order(repo: Repository, name: str, ours_first: bool) -> None:
     write(repo.top, {".pre-commit-config.yaml": CONFIG, ".git/info/exclude": "SEEN\n.husky\n"})
     commit(repo.top, "config")

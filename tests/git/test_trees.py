@@ -471,6 +471,7 @@ def test_staged_is_what_the_commit_will_hold(repo: Repository) -> None:
 
 
 @pytest.mark.parametrize("change", STATES, ids=lambda f: f.__name__)
+@pytest.mark.share(4)
 def test_what_is_staged_has_the_id_that_git_would_give(
     repo: Repository, tmp_path: Path, change: Callable[[Path], None]
 ) -> None:

@@ -21,6 +21,7 @@ def repo(tmp_path: Path) -> Repository:
 
 
 @pytest.mark.parametrize("change", STATES, ids=lambda f: f.__name__)
+@pytest.mark.share(4)
 def test_files_and_tree_are_those_that_each_would_find_alone(
     repo: Repository, change: Callable[[Path], None]
 ) -> None:
@@ -71,6 +72,7 @@ def looks(repo: Repository) -> list[object]:
 
 
 @pytest.mark.parametrize("change", STATES, ids=lambda f: f.__name__)
+@pytest.mark.share(4)
 def test_in_one_moment_each_answer_is_what_it_would_be_alone(
     repo: Repository, change: Callable[[Path], None]
 ) -> None:

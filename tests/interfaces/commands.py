@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -388,9 +389,27 @@ def _option(name: str, value: Any) -> Iterator[str]:
         yield from (f"--{name.replace('_', '-')}", str(one))
 
 
-def calls(canaries: Canaries, *, first_only: bool = False) -> Iterator[Call]:
+def of_other_kinds(kinds: Container[str], names: Iterable[str], separator: str) -> set[str]:
+    """Return the names that need no call, since that of another kind is called: what most kinds
+    have, such as `list`, is one function. The kinds take turns.
+    """
+    owners = defaultdict[str, list[str]](list)
+    for name in sorted(names):
+        kind, _, verb = name.partition(separator)
+        if kind in kinds and verb:
+            owners[verb].append(name)
+    most = max(map(len, owners.values()))
+    shared = {verb: of for verb, of in owners.items() if len(of) > most // 2}
+    turns = {of[turn % len(of)] for turn, of in enumerate(shared.values())}
+    return {name for of in shared.values() for name in of} - turns
+
+
+def calls(
+    canaries: Canaries, *, first_only: bool = False, is_share: bool = False
+) -> Iterator[Call]:
     """Yield each call of each command; AssertionError for one that the test can't call.
-    `first_only`: of each command one call; what only the others need is not made.
+    `first_only`: of each command one call; what only the others need is not made. `is_share`: what
+    most kinds have is called for one of them, and each call prints one form: the forms take turns.
     """
     cases = _cases(canaries)
     commands = every_command(canaries.repo.root)
@@ -398,9 +417,11 @@ def calls(canaries: Canaries, *, first_only: bool = False) -> Iterator[Call]:
     assert names >= cases.keys(), cases.keys() - names
     unknown = []
     kinds = canaries.repo.workspace().kinds
+    omitted = of_other_kinds(kinds, names, " ") if is_share else set[str]()
+    turns = itertools.count()
     for words, command in sorted(commands, key=lambda one: one[0][-1] in _LAST):
         interface = " ".join(words)
-        if interface in _SERVERS or interface == "agents hook":
+        if interface in _SERVERS or interface == "agents hook" or interface in omitted:
             continue
         kind, is_of_kind = kinds.get(words[0]), words[-1] in _OF_KIND and len(words) == 2
         given = cases.get(interface, [])
@@ -411,22 +432,28 @@ def calls(canaries: Canaries, *, first_only: bool = False) -> Iterator[Call]:
         except KeyError as missing:
             unknown.append(f"kl {interface}: {missing}")
             continue
-        every = _calls_of(words, command, given)
+        every = _calls_of(words, command, given, turns if is_share else None)
         yield from itertools.islice(every, 1 if first_only else None)
     assert not unknown, f"say in {__name__} how these are called: {unknown}"
 
 
 def _calls_of(
-    words: tuple[str, ...], command: click.Command, given: list[Arguments]
+    words: tuple[str, ...],
+    command: click.Command,
+    given: list[Arguments],
+    turns: Iterator[int] | None,
 ) -> Iterator[Call]:
-    """Yield the calls of a command in each form of its output."""
+    """Yield the calls of a command in each form of its output; in one, if there are turns."""
     interface = " ".join(words)
     head = tuple(word for word in words if word != "TASK")
     writes_file = any(OUTPUT in option.opts for option in command.params)
     outputs = list(_outputs(command))
     for arguments in given:
         has_format = not callable(arguments) and "--format" in arguments
-        for chosen in [()] if has_format else outputs:
+        forms = [()] if has_format else outputs
+        if turns is not None:
+            forms = [forms[next(turns) % len(forms)]]
+        for chosen in forms:
             argv = arguments() if callable(arguments) else arguments
             yield Call(interface, (*head, *chosen, *argv), INPUT.get(interface, ""))
             if writes_file:
@@ -563,12 +590,23 @@ _TOOL_VALUES = {
 }
 
 
-def tools(ws: Workspace, canaries: Canaries) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each call of each tool, reading ones first; AssertionError for an unknown argument."""
+def tools(
+    ws: Workspace, canaries: Canaries, *, is_share: bool = False
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each call of each tool, reading ones first; AssertionError for an unknown argument.
+    `is_share`: what most kinds have is called for one of them, and reading ones only last.
+    """
     unknown = []
     every = sorted(catalogue(ws).values(), key=lambda one: (one.writes, one.name))
+    omitted = set[str]()
+    if is_share:
+        omitted = of_other_kinds(ws.kinds, (tool.name for tool in every), "_")
+    reading = [tool for tool in every if not tool.writes]
+    writing = [tool for tool in every if tool.writes]
     # again after those that write: what was written must repeat nothing that is hidden
-    for tool in (*every, *(one for one in every if not one.writes)):
+    for tool in (*([] if is_share else reading), *writing, *reading):
+        if tool.name in omitted:
+            continue
         try:
             for arguments in tool_arguments(canaries, tool):
                 yield tool.name, arguments

@@ -75,14 +75,14 @@ def problems(monkeypatch: pytest.MonkeyPatch) -> list[KlError]:
 
 
 def shown_by_commands(
-    canaries: Canaries, environ: Mapping[str, str], problems: list[KlError]
+    canaries: Canaries, environ: Mapping[str, str], problems: list[KlError], is_share: bool
 ) -> dict[str, set[str]]:
-    """Call every command; return interface → fields that it showed. AssertionError for a command
-    that did not run: what fails early shows nothing.
+    """Call every command, or a share; return interface → fields that it showed. AssertionError for
+    a command that did not run: what fails early shows nothing.
     """
     leaks, files = defaultdict[str, set[str]](set), set[str]()
     outcomes = defaultdict[str, set[str]](set)
-    for one in calls(canaries):
+    for one in calls(canaries, is_share=is_share):
         problems.clear()
         done = canaries.repo.kl(*one.argv, env=environ, input=one.input)
         problem = problems[-1] if problems else None
@@ -100,7 +100,9 @@ def shown_by_commands(
     wrong = sorted(set().union(*outcomes.values()) - {"ran", "denied", "refused"})
     assert not wrong, "\n".join(wrong)
     never = {interface for interface, ends in outcomes.items() if "ran" not in ends}
-    assert never == PERSONAL, f"say in {commands.__name__} what is refused: {never ^ PERSONAL}"
+    personal = PERSONAL & outcomes.keys()
+    assert never == personal, f"say in {commands.__name__} what is refused: {never ^ personal}"
+    assert is_share or personal == PERSONAL
     assert {"context TASK", "knowledge export"} <= files
     return leaks
 
@@ -110,12 +112,18 @@ def by_effect(test: Any) -> Any:
     return pytest.mark.parametrize("effect", ["deny", "redact"])(test)
 
 
+def by_scope(test: Any) -> Any:
+    """Run a test with a share of the calls, and with all of them."""
+    return pytest.mark.share("deny-one")(pytest.mark.parametrize("scope", ["one", "every"])(test))
+
+
+@by_scope
 @by_effect
 def test_no_command_shows_an_agent_what_is_hidden(
-    hidden: Canaries, effect: str, problems: list[KlError]
+    hidden: Canaries, effect: str, scope: str, problems: list[KlError]
 ) -> None:
     hidden.hide(effect)
-    leaks = shown_by_commands(hidden, AGENT, problems)
+    leaks = shown_by_commands(hidden, AGENT, problems, is_share=scope == "one")
     assert not leaks, report(leaks)
 
 
@@ -162,10 +170,12 @@ async def answered(answer: Awaitable[BaseModel]) -> str:
         return str(problem)
 
 
-def shown_by_mcp(canaries: Canaries, names: Container[str] = ()) -> dict[str, set[str]]:
-    """Start `kl mcp`, call each tool (or those of these names) and read each resource of it; return
-    what showed something. AssertionError for a tool that did not run: what fails early shows
-    nothing.
+def shown_by_mcp(
+    canaries: Canaries, names: Container[str] = (), is_share: bool = False
+) -> dict[str, set[str]]:
+    """Start `kl mcp`, call each tool (or a share, or those of these names) and read each resource
+    of it; return what showed something. AssertionError for a tool that did not run: what fails
+    early shows nothing.
     """
     leaks, ran = defaultdict[str, set[str]](set), set[str]()
     ws = open_workspace(canaries.repo.root)
@@ -174,8 +184,9 @@ def shown_by_mcp(canaries: Canaries, names: Container[str] = ()) -> dict[str, se
     async def work(session: ClientSession) -> None:
         nonlocal ran
         listed = {tool.name for tool in (await session.list_tools()).tools}
-        called = [(name, arguments) for name, arguments in tools(ws, canaries)]
-        assert listed == {name for name, _ in called}
+        called = list(tools(ws, canaries, is_share=is_share))
+        expected = {name for name, _ in called}
+        assert expected <= listed and (is_share or expected == listed)
         leaks["list of tools"] = canaries.leaks(await answered(session.list_tools()))
         for name, arguments in called:
             if names and name not in names:
@@ -191,17 +202,20 @@ def shown_by_mcp(canaries: Canaries, names: Container[str] = ()) -> dict[str, se
         named = (uri.replace("{id}", name) for uri, name in values.items())
         for uri in {*named, *(str(one.uri) for one in resources.resources)}:
             leaks[uri] = canaries.leaks(await answered(session.read_resource(uri)))
-        assert names or listed - ran == PERSONAL_TOOLS
+        assert names or expected - ran == PERSONAL_TOOLS & expected
 
     with_client(canaries.repo, work, "--tools", "all", "--allow-write", seconds=300)
     print(f"{len(leaks)} tools and resources")
     return {name: fields for name, fields in leaks.items() if fields}
 
 
+@by_scope
 @by_effect
-def test_the_mcp_server_shows_nothing_that_is_hidden(hidden: Canaries, effect: str) -> None:
+def test_the_mcp_server_shows_nothing_that_is_hidden(
+    hidden: Canaries, effect: str, scope: str
+) -> None:
     hidden.hide(effect)
-    leaks = shown_by_mcp(hidden)
+    leaks = shown_by_mcp(hidden, is_share=scope == "one")
     assert not leaks, report(leaks)
 
 
@@ -222,6 +236,7 @@ def shown_by_api(canaries: Canaries) -> dict[str, set[str]]:
 
 
 @by_effect
+@pytest.mark.share("deny")
 def test_the_api_shows_an_agent_nothing_that_is_hidden(hidden: Canaries, effect: str) -> None:
     hidden.hide(effect)
     leaks = shown_by_api(hidden)
@@ -234,6 +249,7 @@ def test_without_a_policy_the_api_shows_it(hidden: Canaries) -> None:
 
 
 @by_effect
+@pytest.mark.share("deny")
 def test_no_hook_gives_an_agent_what_is_hidden(hidden: Canaries, effect: str) -> None:
     hidden.hide(effect)
     leaks = dict[str, set[str]]()

@@ -115,6 +115,7 @@ def test_no_foreign_code_runs_in_the_commands_of_each_day(
 
 
 @pytest.mark.slow
+@pytest.mark.share()
 def test_no_foreign_code_runs_in_any_command(tmp_path: Path, home: Path, mark: Path) -> None:
     number, wrong = tried(tmp_path, mark, frozenset())
     assert not wrong, "\n".join(wrong)

@@ -69,12 +69,14 @@ class Naming(NamedTuple):
         return self._replace(argv=tuple(word.replace(HIDDEN_INPUT, file) for word in self.argv))
 
 
-def namings(canaries: Canaries) -> Iterator[Naming]:
-    """Yield, for each text that each command takes, a call in which it is the hidden file."""
+def namings(canaries: Canaries, is_share: bool) -> Iterator[Naming]:
+    """Yield, for each text that each command takes, or those of a share, a call in which it is the
+    hidden file.
+    """
     commands = {" ".join(words): command for words, command in every_command(canaries.repo.root)}
     verbs = Counter(name.rpartition(" ")[2] for name in commands)
     kinds, done = canaries.repo.workspace().kinds, set[str]()
-    for call in calls(canaries, first_only=True):
+    for call in calls(canaries, first_only=True, is_share=is_share):
         command, verb = commands[call.interface], call.interface.rpartition(" ")[2]
         # what every kind has is one function: one kind is enough
         is_shared = call.interface.partition(" ")[0] in kinds and verbs[verb] > len(kinds) // 2
@@ -143,13 +145,15 @@ def opened(canaries: Canaries, naming: Naming) -> bool:
     return bool(_OPENED)
 
 
+@pytest.mark.share("one")
+@pytest.mark.parametrize("scope", ["one", "every"])
 def test_what_a_command_reads_is_declared_and_not_opened_where_the_policy_hides_it(
-    tmp_path: Path, home: Path
+    tmp_path: Path, home: Path, scope: str
 ) -> None:
     canaries = planted(tmp_path)
     canaries.repo.write(HIDDEN_INPUT, "{}\n")
     canaries.repo.commit("a file that nothing reads by itself")
-    reading = [naming for naming in namings(canaries) if opened(canaries, naming)]
+    reading = [naming for naming in namings(canaries, scope == "one") if opened(canaries, naming)]
     names = {naming.name for naming in reading}
     print(sorted(names))
     known = declared_inputs() | WRITTEN | DIGESTED | BY_HAND

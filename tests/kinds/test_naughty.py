@@ -17,6 +17,7 @@ from kl_hooks.records.query import get_record
 from kl_hooks.records.write import create_record, redact_values
 from kl_hooks.workspace import Workspace
 from tests.records.naughty import naughty
+from tests.shares import by_steps
 from tests.support import Checkout
 
 pytestmark = pytest.mark.slow
@@ -37,23 +38,26 @@ def stored(text: str) -> str:
     return str(redact_values({"x": text})["x"])
 
 
-def test_answers(ws: Workspace) -> None:
-    for text in TEXTS:
+@by_steps(5)
+def test_answers(ws: Workspace, step: int) -> None:
+    for text in TEXTS[::step]:
         made, _ = record_answer(ws, QUESTIONS[0], text)
         assert get_record(ws, made.id).text("answer") == stored(text.strip()), repr(text)
     assert len(list((ws.root / ".kl/knowledge/facts").iterdir())) == 1
 
 
-def test_tasks_of_objectives(ws: Workspace) -> None:
+@by_steps(5)
+def test_tasks_of_objectives(ws: Workspace, step: int) -> None:
     made = create_record(ws, ws.kinds["objective"], {"title": "X"})
-    for text in TEXTS:
+    for text in TEXTS[::step]:
         link_task(ws, made.id, text, done=True)
         completed = {one.strip().casefold() for one in get_record(ws, made.id).many("completed")}
         assert stored(text.strip()).casefold() in completed, repr(text)
 
 
-def test_turns(ws: Workspace) -> None:
-    for text in TEXTS:
+@by_steps(5)
+def test_turns(ws: Workspace, step: int) -> None:
+    for text in TEXTS[::step]:
         made = add_turn(
             ws,
             "FEAT-A-1",
@@ -63,8 +67,9 @@ def test_turns(ws: Workspace) -> None:
         assert get_record(ws, made.id).text("player_summary") == stored(text), repr(text)
 
 
-def test_failures_are_found_again_or_refused(ws: Workspace) -> None:
-    for text in TEXTS:
+@by_steps(5)
+def test_failures_are_found_again_or_refused(ws: Workspace, step: int) -> None:
+    for text in TEXTS[::step]:
         approach = " ".join(text.split())
         before = files(ws)
         try:

@@ -25,6 +25,7 @@ def hidden(repo: Checkout) -> HiddenFiles:
 
 
 @pytest.mark.parametrize("effect", ["deny", "redact"])
+@pytest.mark.share(2)
 def test_no_command_shows_what_is_hidden(hidden: HiddenFiles, effect: str) -> None:
     hidden.hide(effect)
     done = hidden.repo.kl("proof", "impacted", env=AGENT)

@@ -393,6 +393,7 @@ def test_decisions_are_linked_to_what_they_govern(shop: Checkout) -> None:
 
 @pytest.mark.parametrize("effect", ["deny", "redact"])
 @pytest.mark.parametrize("actors", ["agent", '"agent:other"', "human"])
+@pytest.mark.share(3)
 def test_what_the_policy_hides_from_anybody_is_not_published(
     shop: Checkout, effect: str, actors: str
 ) -> None:

@@ -97,6 +97,7 @@ def test_what_is_not_hidden_has_its_instructions(hidden: Checkout) -> None:
 @pytest.mark.parametrize("effect", ["deny", "redact"])
 @pytest.mark.parametrize("author", ["bot", ""])
 @pytest.mark.parametrize("reader", ["agent", "agent:other", "human"])
+@pytest.mark.share(4)
 def test_a_proposal_states_nothing_of_what_is_hidden_from_those_who_read_it(
     hidden: Checkout, effect: str, author: str, reader: str
 ) -> None:

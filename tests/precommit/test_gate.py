@@ -88,6 +88,7 @@ def shown(done: Done) -> tuple[int, str, str]:
         "odd config",
     ],
 )
+@pytest.mark.share(4)
 def test_staged_is_judged_and_printed_as_by_the_command(
     shop: Checkout, files: dict[str, str], quiet: tuple[str, ...]
 ) -> None:

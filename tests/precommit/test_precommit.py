@@ -232,6 +232,7 @@ def test_a_broken_manifest_blocks_with_its_place(shop: Repository, env: dict[str
     assert "may_depend_on" in printed
 
 
+@pytest.mark.share()
 def test_it_can_be_tried_without_installing_anything(
     shop: Repository, source: Path, env: dict[str, str]
 ) -> None:

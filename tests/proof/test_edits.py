@@ -51,6 +51,7 @@ def share() -> list[tuple[Kind, Edit]]:
     ],
     ids=lambda value: getattr(value, "name", None),
 )
+@pytest.mark.share(EACH)
 def test_no_content_is_accepted_whose_suite_fails(
     kind: Kind, edit: Edit, tmp_path: Path, home: Path
 ) -> None:

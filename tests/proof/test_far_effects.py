@@ -99,6 +99,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize(("files", "edit", "test"), EDITS.values(), ids=EDITS)
+@pytest.mark.share(2)
 def test_a_far_effect_makes_the_test_stale(
     files: dict[str, str], edit: dict[str, str], test: str, tmp_path: Path
 ) -> None:

@@ -249,6 +249,7 @@ def judged(ordered: Path, tmp_path: Path, text: str) -> tuple[Path, set[str]]:
 
 
 @pytest.mark.parametrize("way", TAKING_AWAY)
+@pytest.mark.share(2)
 def test_what_a_new_test_takes_away_must_run_with_it(
     ordered: Path, tmp_path: Path, way: str
 ) -> None:
@@ -260,6 +261,7 @@ def test_what_a_new_test_takes_away_must_run_with_it(
 
 
 @pytest.mark.parametrize("way", USING)
+@pytest.mark.share(2)
 def test_a_new_test_must_run_with_those_that_leave_what_it_uses(
     ordered: Path, tmp_path: Path, way: str
 ) -> None:

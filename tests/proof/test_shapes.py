@@ -105,6 +105,7 @@ SHAPES: dict[str, tuple[dict[str, str], tuple[str, ...], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.share(3)
 def test_what_is_dropped_is_not_proven(repo: Checkout, name: str) -> None:
     written, args, lost = SHAPES[name]
     files(repo, FILES)
@@ -345,6 +346,7 @@ WEAKER: dict[str, tuple[dict[str, str], tuple[str, ...], dict[str, str]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WEAKER)
+@pytest.mark.share(2)
 def test_checks_that_were_switched_off_by_an_option_prove_nothing(
     repo: Checkout, name: str
 ) -> None:

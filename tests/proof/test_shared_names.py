@@ -68,6 +68,7 @@ OMITTED = f"{FUNCTION}[{DURATIONS[1]}-expectation1-P%P-None]"
         ((), f"-k{DURATIONS[0]}"),
     ],
 )
+@pytest.mark.share(2)
 def test_the_pass_of_one_test_is_none_of_others_that_have_its_name(
     proven: Path, selection: tuple[str, ...], added: str
 ) -> None:

@@ -28,6 +28,7 @@ ODD = [b"", b"def f(:\n", b"\xff\xfe", b"a\0b", b"class A(B, metaclass=C):\n    
 
 
 @pytest.mark.parametrize("content", [*ODD, *(path.read_bytes() for path in PRODUCT)])
+@pytest.mark.share(5)
 def test_facts_that_were_cached_are_those_that_were_read(tmp_path: Path, content: bytes) -> None:
     first, second = SourceFacts(Cache(tmp_path)), SourceFacts(Cache(tmp_path))
     uses, effects = first.introspection(content), first.import_time(content)

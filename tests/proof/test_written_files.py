@@ -52,6 +52,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.share(2)
 def test_what_changes_in_the_writer_makes_the_reader_run(way: str, tmp_path: Path) -> None:
     tests = TESTS.format(way=WAYS[way], is_there=way == "truncated")
     files = {"app.py": APP, "test_m.py": tests, ".gitignore": "*.txt\n"}

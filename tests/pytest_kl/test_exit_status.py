@@ -74,6 +74,7 @@ def is_refuted(run: Recorded, printed: str, why: str) -> bool:
     ],
     ids=["unconfigure", "last unconfigure", "cleanup", "cleanup added late", "cmdline_main"],
 )
+@pytest.mark.share(2)
 def test_an_exception_after_the_tests(tmp_path: Path, conftest: str) -> None:
     run, printed = run_with(tmp_path, conftest, 1)
     assert is_refuted(run, printed, "pytest failed after the tests: RuntimeError: late")

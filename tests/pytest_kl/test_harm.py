@@ -219,6 +219,7 @@ def blocked(folder: Path) -> dict[str, str]:
     promised="the tests' exit code is unchanged; one line reports that nothing was recorded",
     injected="every place for a capture is a file",
 )
+@pytest.mark.share(2)
 def test_a_record_that_can_not_be_opened_is_one_line(
     tmp_path: Path, args: list[str], exit_code: int
 ) -> None:
@@ -248,6 +249,7 @@ def test_a_record_that_can_not_be_opened_is_one_line(
     promised="results and exit code are those of a run without kl",
     injected="functions of the plugin raise",
 )
+@pytest.mark.share(3)
 def test_an_internal_error_changes_no_outcome(
     tmp_path: Path, hook: str, strict: list[str], exit_code: int
 ) -> None:
@@ -311,6 +313,7 @@ def test_c(): pass
     promised="the run is not recorded, and that is reported",
     injected="a test removes the capture, the state folder or .git",
 )
+@pytest.mark.share(4)
 def test_a_record_that_a_test_removed_is_reported_as_removed(
     tmp_path: Path, place: str, args: list[str], exit_code: int
 ) -> None:

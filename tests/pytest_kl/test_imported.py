@@ -433,6 +433,7 @@ def installed(folder: Path, files: Mapping[str, str]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.share(2)
 def test_a_suite_that_passes_on_another_worktree_is_no_evidence_here(
     tmp_path: Path, workers: str
 ) -> None:

@@ -40,6 +40,7 @@ WHOLE = [
 
 
 @pytest.mark.parametrize("args", WHOLE, ids=" ".join)
+@pytest.mark.share(3)
 def test_all_of_them(tmp_path: Path, args: list[str]) -> None:
     assert omitted(tmp_path, *args) is None
 
@@ -56,6 +57,7 @@ PARTS = [
 
 
 @pytest.mark.parametrize(("args", "missing"), PARTS, ids=str)
+@pytest.mark.share(3)
 def test_a_part_of_them(tmp_path: Path, args: list[str], missing: list[str]) -> None:
     # how many an option ignores that the configuration of every run may have as well
     ignored = {"ignored": len(missing)} if args[0].startswith("--ignore") else {}

@@ -80,6 +80,7 @@ def test_a_quiet_run_states_too_where_its_record_is(tmp_path: Path, named: str) 
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 def test_sixteen_runs_at_once_keep_sixteen_records(tmp_path: Path) -> None:
     body = "import pytest\n@pytest.mark.parametrize('n', range(50))\ndef test_a(n): pass\n"
     repository(tmp_path, {"test_x.py": body})

@@ -79,6 +79,7 @@ def test_a_recorded_run_imports_nothing_heavy(tmp_path: Path) -> None:
         ),
     ],
 )
+@pytest.mark.share(3)
 def test_the_ini_option_decides_in_every_file_that_pytest_reads(
     tmp_path: Path, name: str, text: str
 ) -> None:
@@ -111,6 +112,7 @@ def test_the_ini_option_decides_in_every_file_that_pytest_reads(
         (True, ["-qq"], 1),
     ],
 )
+@pytest.mark.share(4)
 def test_options_and_neighbours_leave_at_most_one_record(
     tmp_path: Path, kl: bool, args: list[str], count: int
 ) -> None:
@@ -146,6 +148,7 @@ ENTRY_POINT = "[pytest11]\nkl = pytest_kl.plugin\n"
         ((), {}, "pytest_plugins = ['pytest_kl.plugin']\n"),
     ],
 )
+@pytest.mark.share(3)
 def test_an_entry_point_and_a_name_together_record_once(
     tmp_path: Path, bytecode: Path, args: tuple[str, ...], env: dict[str, str], conftest: str
 ) -> None:

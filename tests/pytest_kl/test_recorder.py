@@ -102,6 +102,7 @@ def test_the_root_of_pytest_below_that_of_git_gives_ids_from_the_repository_root
         ),
     ],
 )
+@pytest.mark.share(2)
 def test_what_was_omitted_is_on_record(
     tmp_path: Path, workers: str, args: list[str], selection: dict[str, Any]
 ) -> None:

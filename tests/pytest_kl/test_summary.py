@@ -137,6 +137,7 @@ CRASH = (
         ("def test_a(): assert 0\n", [], "failed"),
     ],
 )
+@pytest.mark.share(3)
 def test_the_list_of_evidence_has_the_same_word(
     tmp_path: Path, text: str, args: list[str], word: str
 ) -> None:

@@ -495,6 +495,7 @@ NEEDS_312 = f"CPython 3.12 is needed, this is Python {platform.python_version()}
         pytest.param({"pytest.ini": "[pytest]\nkl_symbols = off\n"}, (), "", id="off by ini"),
     ],
 )
+@pytest.mark.share(3)
 def test_a_run_without_symbols_is_recorded_as_before(
     tmp_path: Path, files: Mapping[str, str], args: tuple[str, ...], why: str
 ) -> None:

@@ -185,6 +185,7 @@ def paragraphs(files: int, most: int) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("files", "most"), [(60, 500), pytest.param(6_000, 15_000, marks=pytest.mark.slow)]
 )
+@pytest.mark.share("60-500")
 def test_three_of_a_thousand_paragraphs_at_most_read_like_an_order(files: int, most: int) -> None:
     texts = list(paragraphs(files, most))
     assert len(texts) >= min(most, 300) and (most < 15_000 or len(texts) == most)

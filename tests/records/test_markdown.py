@@ -76,6 +76,7 @@ def test_whatever_the_text_its_places_stay(text: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["`", "` ", "<!--", "``a`b", "\\`", "- ", "    x\n\n", "#", "> `<!--`\n", "`\n\n"]
 )
+@pytest.mark.share(5)
 def test_a_long_text_of_marks_is_read_to_its_end(piece: str) -> None:
     """What costs more than its length would take hours here."""
     text = piece * (400_000 // len(piece))

@@ -16,6 +16,7 @@ def _is_untouched(visit: Visit) -> bool:
 
 
 @pytest.mark.parametrize("view", sorted({view.partition("/")[0] for view in VIEWS}))
+@pytest.mark.share("find", "proof")
 def test_no_string_of_a_repository_runs(visit: Visit, view: str) -> None:
     page = visit.open("hostile", view)
     assert _is_untouched(visit)
@@ -48,6 +49,7 @@ def test_no_string_of_a_repository_runs(visit: Visit, view: str) -> None:
         "find/q=%3Cscript%3E",
     ],
 )
+@pytest.mark.share(3)
 def test_a_hostile_address_shows_a_view_all_the_same(visit: Visit, address: str) -> None:
     page = visit.open("hostile", address)
     assert _is_untouched(visit)

@@ -439,6 +439,7 @@ def test_a_ref_that_is_no_commit_is_read_as_its_content_or_not_at_all(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("content", "number"), [(b"\0", 400), (b"\n", 150), (b"[", 150)])
+@pytest.mark.share("[")
 def test_a_note_of_hundreds_of_megabytes_is_named_and_not_read(
     prey: Prey, content: bytes, number: int
 ) -> None:

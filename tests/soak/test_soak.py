@@ -14,9 +14,10 @@ from bench.soak.preload import build
 from tests.support import HERE
 
 
-@pytest.fixture(scope="module")
-def library_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("soak")
+@pytest.fixture
+def library_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "soak"
+    folder.mkdir()
     if build(folder / "library") is None:
         pytest.skip("there is no C compiler, or no loader that takes it")
     return folder
@@ -24,6 +25,7 @@ def library_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 SUBJECTS = ("kills", "power", "calls", "damage", "clock", "trees")
 """The 64 writers at once are those of tests/store/test_write_queue.py."""
+EVERY_CASE = pytest.param(1, marks=pytest.mark.sweep, id="every case")
 
 
 @pytest.mark.slow
@@ -58,9 +60,10 @@ SUBJECTS = ("kills", "power", "calls", "damage", "clock", "trees")
     promised="no traceback, no changed file or index, nothing falsely proven",
     injected="a working tree after a few random changes",
 )
-def test_a_round_of_each_subject_breaks_no_promise(library_folder: Path) -> None:
+@pytest.mark.parametrize("part", [pytest.param(6, id="a sixth of the cases"), EVERY_CASE])
+def test_a_round_of_each_subject_breaks_no_promise(library_folder: Path, part: int) -> None:
     command = [sys.executable, "-m", "bench.soak", "--folder", str(library_folder)]
-    command += ["--only", ",".join(SUBJECTS), "--rounds", "1", "--seed", "3"]
+    command += ["--only", ",".join(SUBJECTS), "--rounds", "1", "--seed", "3", "--share", str(part)]
     done = subprocess.run(
         command,
         cwd=HERE,

@@ -190,7 +190,7 @@ def test_a_file_system_without_locks(repo: Checkout, tmp_path: Path) -> None:
     library = build(tmp_path)
     if library is None:
         pytest.skip("there is no C compiler, or no loader that takes it")
-    no_locks = variables(library, Path("/"), Call.LOCK, ENOLCK)
+    no_locks = {**variables(library, Path("/"), Call.LOCK, ENOLCK), "KL_LOCK_WAIT": "0.5"}
     examined = repo.kl_process("doctor", env=no_locks).stdout
     assert "/.git/kl/spool: can't lock a file: this file system has no locks" in examined
     assert "fix: mount it with locks" in examined and "See: kl doctor" not in examined

@@ -321,6 +321,7 @@ _HOSTILE = {
 
 
 @pytest.mark.parametrize("name", _HOSTILE)
+@pytest.mark.share(4)
 def test_time_grows_with_the_text_and_no_faster(name: str) -> None:
     """Ten times the text takes about ten times as long (CPU time); a pattern that backtracks takes
     a hundred.
@@ -337,6 +338,7 @@ def test_time_grows_with_the_text_and_no_faster(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 def test_a_line_of_ten_megabytes_takes_seconds() -> None:
     prose = (
         "a line of some log, as it is written by tests/test_a.py::test_b[1-2] at 22:58 with n=12"

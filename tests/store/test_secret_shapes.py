@@ -458,6 +458,7 @@ def _names(source: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 def test_no_name_of_400_modules_is_changed_and_few_of_their_lines() -> None:
     """As plain text 62 of 182,000 lines change, and names of three modules; as source 42, and
     none.

@@ -241,6 +241,7 @@ while True:
 
 @pytest.mark.slow
 @pytest.mark.requirement("D10")
+@pytest.mark.share("sqlite")
 def test_32_writers_at_once_lose_nothing(repo: Checkout) -> None:
     ws = repo.workspace()
     write_pool(ws, ME, "default", "count", 0)

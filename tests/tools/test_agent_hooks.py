@@ -80,6 +80,7 @@ def test_a_session_starts_with_objectives_and_memories_within_the_budget(shop: C
 
 @pytest.mark.requirement("A3")
 @pytest.mark.parametrize("agent", ["claude", "codex"])
+@pytest.mark.share(2)
 def test_an_agent_that_works_for_another_one_is_given_what_binds_in_few_characters(
     shop: Checkout, agent: str
 ) -> None:
@@ -720,6 +721,7 @@ def test_nothing_happens_in_a_clone_that_does_not_name_the_agent(
     ids=lambda text: text[:12],
 )
 @pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.share(6)
 def test_odd_payloads_are_answered_with_silence(shop: Checkout, agent: str, payload: str) -> None:
     for event in (*AGENTS[agent].events.values(), "NoSuchEvent"):
         done = shop.kl("agents", "hook", event, "--agent", agent, input=payload)

@@ -44,6 +44,7 @@ def fill(repo: Checkout) -> None:
 @pytest.mark.slow
 @pytest.mark.requirement("A66", "A67")
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.share(3)
 def test_twice_is_once_and_a_dry_run_is_right(repo: Checkout, seed: int) -> None:
     fill(repo)
     chance, now, made = random.Random(seed), NOW, 0

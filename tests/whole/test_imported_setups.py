@@ -112,6 +112,7 @@ def ours(folder: Path, source: str = "worktree") -> Verdict:
     return found
 
 
+@pytest.mark.share("import_linter-2.16")
 def test_the_verdict_is_that_of_lint_imports(project: Path) -> None:
     _, path, statement, expected = PROJECTS[project.name]
     found = import_config(opened(project))
@@ -207,6 +208,7 @@ def table(tach: Path, tmp_path_factory: pytest.TempPathFactory) -> list[list[tup
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))
+@pytest.mark.share()
 def test_the_table_of_tach_s_rules_is_tach_s(
     table: list[list[tuple[str, int]]], number: int
 ) -> None:
@@ -244,6 +246,7 @@ unchecked = true
 
 
 @pytest.mark.parametrize("project", ["import_linter-2.16"], indirect=True)
+@pytest.mark.share()
 def test_a_set_up_of_tach_over_a_real_project(project: Path, tach: Path) -> None:
     write(project, {"tach.toml": REAL})
     write(project, {MANIFEST: import_config(opened(project), "tach.toml").manifest_text()})

@@ -98,6 +98,7 @@ def scanned_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("scanned_once")
 @pytest.mark.requirement("A49")
+@pytest.mark.share("luigi")
 def test_real_layers_and_a_clean_first_check(
     framework: tuple[str, Path],
     home: Path,

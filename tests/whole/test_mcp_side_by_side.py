@@ -16,6 +16,7 @@ import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from tests.shares import by_steps
 from tests.support import Checkout
 
 STEPS = 200
@@ -116,7 +117,8 @@ class Side:
 
 @pytest.mark.slow
 @pytest.mark.requirement("D9", "D13", "D16")
-def test_nobody_sees_what_is_not_theirs_and_nothing_is_lost(repo: Checkout) -> None:
+@by_steps(4)
+def test_nobody_sees_what_is_not_theirs_and_nothing_is_lost(repo: Checkout, step: int) -> None:
     async def run() -> None:
         async with AsyncExitStack() as stack:
             sides = [Side(repo, "person")]
@@ -138,7 +140,7 @@ def test_nobody_sees_what_is_not_theirs_and_nothing_is_lost(repo: Checkout) -> N
                 sides.append(Side(repo, name, session))
             dice, version = random.Random(7), 0
             pool: dict[str, str] = {}
-            for number in range(STEPS):
+            for number in range(0, STEPS, step):
                 # a command costs more than a call: the person takes every sixth step
                 side = dice.choices(sides, (1, 2.5, 2.5))[0]
                 version += await side.step(dice, number, pool, version)

@@ -75,6 +75,7 @@ def h11(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 
 
 @pytest.mark.parametrize("how", [(), ("-n", "2")], ids=["serial", "two workers"])
+@pytest.mark.share("serial")
 def test_every_verdict_equals_pytests_own_junit_file(h11: Checkout, how: tuple[str, ...]) -> None:
     h11.pytest("--junitxml=../report.xml", *how)
     (receipt,) = h11.json("evidence", "list", "--source", "pytest", "--limit", "1")["receipts"]
@@ -90,6 +91,7 @@ def test_every_verdict_equals_pytests_own_junit_file(h11: Checkout, how: tuple[s
 
 
 @pytest.mark.parametrize("pin", [PIN, INICONFIG], ids=lambda pin: pin.partition("=")[0])
+@pytest.mark.share("iniconfig")
 def test_recording_changes_nothing_about_a_run(pin: str, h11: Checkout, tmp_path: Path) -> None:
     root = h11.root if pin == PIN else sdist(pin, tmp_path / "sdist")
     environ = {
@@ -142,6 +144,7 @@ def test_evidence_of_a_dirty_run_holds_for_the_commit_that_follows(h11: Checkout
     assert proven["tree"] == h11.run("git", "rev-parse", "HEAD^{tree}").strip()
 
 
+@pytest.mark.sweep
 def test_a_second_way_of_running_makes_it_verified_and_it_is_cited(h11: Checkout) -> None:
     h11.pytest()
     plugin = [] if _installed() else ["-p", "pytest_kl.plugin"]

@@ -131,6 +131,7 @@ def set_format(repo: Checkout, number: int) -> None:
 
 
 @pytest.mark.parametrize("commit", EARLIER)
+@pytest.mark.share("829f1fdd")
 def test_a_repository_is_used_by_an_earlier_kl_by_this_one_and_by_the_earlier_again(
     commit: str, earlier_kl: Callable[[str], EarlierKl], shop: Checkout
 ) -> None:
@@ -182,6 +183,7 @@ def test_a_repository_is_used_by_an_earlier_kl_by_this_one_and_by_the_earlier_ag
     not hasattr(sys, "monitoring"), reason="this Python records no executed symbols"
 )
 @pytest.mark.parametrize("commit", [*EARLIER, WITHOUT_PROCESS])
+@pytest.mark.share("829f1fdd")
 def test_what_an_earlier_kl_did_not_record_transfers_nothing_across_a_change_of_it(
     commit: str, earlier_kl: Callable[[str], EarlierKl], shop: Checkout
 ) -> None:

@@ -278,6 +278,7 @@ def test_macros_that_nest_too_deeply_are_reported() -> None:
 
 
 @pytest.mark.parametrize("nest", NESTS)
+@pytest.mark.share(5)
 def test_deep_nesting_is_read_without_recursion(nest: str) -> None:
     start = time.process_time()
     facts = scan(NESTS[nest])

@@ -295,6 +295,7 @@ NESTS = {
 
 
 @pytest.mark.parametrize("nest", NESTS)
+@pytest.mark.share(5)
 def test_deep_nesting_is_read_without_recursion(nest: str) -> None:
     start = time.process_time()
     facts = scan_typescript(NESTS[nest].encode(), "a.ts", "_")

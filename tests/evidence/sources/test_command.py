@@ -266,6 +266,7 @@ def test_binary_and_hostile_output_is_made_harmless(repo: Checkout) -> None:
 
 @pytest.mark.once
 @pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.share(6)
 def test_no_secret_is_stored_wherever_the_output_is_cut(shape: str) -> None:
     dice = random.Random(shape)
     for _ in range(20):

@@ -117,6 +117,7 @@ def test_an_agent_s_import_is_proposed(adrs: Checkout) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["madr", "nygard", "log4brains", "json"])
+@pytest.mark.share(2)
 def test_out_and_in_again_is_the_same(form: str, adrs: Checkout, tmp_path: Path) -> None:
     adrs.kl("decision", "import", "doc/adr")
     new = ("decision", "new", "Third [one] | (#3) #")

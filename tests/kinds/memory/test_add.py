@@ -16,6 +16,7 @@ from kl_hooks.model.text import safe_text
 from kl_hooks.records.document import read_document
 from kl_hooks.records.query import RecordFilter, get_record, list_records, search_records
 from kl_hooks.store.redaction import redact
+from tests.shares import by_steps
 from tests.support import NOW, Checkout
 
 from .conftest import Call
@@ -179,9 +180,10 @@ def test_usage_error_is_exit_2_and_writes_nothing(
 
 
 @pytest.mark.slow
-def test_odd_texts_come_back_as_they_were(repo: Checkout, kl: Call) -> None:
+@by_steps(4)
+def test_odd_texts_come_back_as_they_were(repo: Checkout, kl: Call, step: int) -> None:
     ws = repo.workspace()
-    for text in NAUGHTY:
+    for text in NAUGHTY[::step]:
         record, done = add_memory(ws, text)
         again = get_record(ws, record.id)
         assert (again.text("pattern"), done, again.broken) == (redact(text), "new", ""), text
@@ -189,7 +191,7 @@ def test_odd_texts_come_back_as_they_were(repo: Checkout, kl: Call) -> None:
         file = read_document(MEMORY, record.path, path.read_bytes())
         assert file.record is not None and not file.problems and not file.remarks, (text, file)
         assert file.record.text("pattern") == redact(text)
-    for text in NAUGHTY[::3]:
+    for text in NAUGHTY[:: 3 * step]:
         waiting, _ = add_memory(ws, f"{text} by an agent", authority="agent")
         assert get_record(ws, waiting.id).text("pattern") == redact(f"{text} by an agent")
     shown = [
