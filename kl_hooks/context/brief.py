@@ -2,9 +2,10 @@
 
 A strong agent greps well: what it can find with one command is worth a line at most. So a brief has
 up to five symbols with their signature, place, callers and tests, up to three more files with the
-symbol that fits in each, a few more names of the first files, the test files to extend with the
-command that runs them, and the records that hold several words of the prompt; no bare file name,
-and no passage of docs where code fits. What is omitted is found with `--budget`.
+symbol that fits in each, a few more names of the first files, the lines with a name of the task
+that names no symbol, the test files to extend with the command that runs them, and the records that
+hold several words of the prompt; no bare file name, and no passage of docs where code fits. What is
+omitted is found with `--budget`.
 
 Measured on 90 fixes of scrapy, click and aiohttp: a third of the files that it names (3.1 a task)
 were changed by the fix, which are .80 of the files changed, with .67 of the symbols. A package of
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.context.fuse import Code, Ranked
 from kl_hooks.context.page import Shortening, TextStyle, qualname
 from kl_hooks.context.ranking import HAS_WORDS
+from kl_hooks.context.rare_words import RARE_WORDS, rare_word_places
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.executed import test_path
 from kl_hooks.index.postings import text_terms
@@ -65,7 +67,7 @@ _LEAST_RELEVANCE: Final = 400
 """Thousandths: two of five words, or a name (`context.fuse.relevance`)."""
 _PASSAGES: Final = ("page", "document", "evidence", "claim")
 """Kinds that a brief has only where it shows no code."""
-_ALWAYS: Final = ("failing test", "violation", "commit", TESTS)
+_ALWAYS: Final = ("failing test", "violation", "commit", TESTS, RARE_WORDS)
 """Kinds of which the words do not decide: what else must be true of a commit is below."""
 
 
@@ -178,7 +180,14 @@ def shorten(
         nearest = []
     else:
         nearest = _nearest_test_file(code, paths)
-    return [*chosen_records, *nearest, *places]
+    return [*map(_as_place, chosen_records), *nearest, *places]
+
+
+def _as_place(record: Ranked) -> Ranked:
+    """Return a file with rare words as one of the places: they have one heading."""
+    if record.candidate.kind != RARE_WORDS:
+        return record
+    return record._replace(candidate=record.candidate._replace(kind=PLACE))
 
 
 def _pinned_file(file: Ranked) -> Ranked:
@@ -282,10 +291,13 @@ def with_facts(
     db: Database,
     lists: Mapping[str, tuple[Candidate, ...]],
     code: Code,
+    words: Sequence[str],
     is_shown: Callable[[Candidate], bool],
+    clean: Callable[..., str],
 ) -> dict[str, tuple[Candidate, ...]]:
     """Return the lists where the symbols that decide have their callers and tests as text, and with
-    the test files to extend. `is_shown`: what the policy lets the reader see.
+    the test files to extend, and the lines with names of the task that name no symbol. `words`: the
+    names in the task; `is_shown`: what the policy lets the reader see; `clean` redacts.
     """
 
     def is_place_shown(identifier: str, path: str) -> bool:
@@ -307,10 +319,10 @@ def with_facts(
         )
         for candidate in chosen
     }
-    words = {name: outcome.words() for name, outcome in outcomes.items()}
+    proofs = {name: outcome.words() for name, outcome in outcomes.items()}
     described = {
         name: tuple(
-            row._replace(text=facts[row.id], proof=words.get(row.id, ""))
+            row._replace(text=facts[row.id], proof=proofs.get(row.id, ""))
             if row.id in facts
             else row
             for row in rows
@@ -325,8 +337,11 @@ def with_facts(
         )
         if is_place_shown(f"file:{path}", path)
     ]
-    test_files = tuple(_test_files(relies.tests, names, named_after))
-    return described | ({TESTS: test_files} if test_files else {})
+    added = {
+        TESTS: tuple(_test_files(relies.tests, names, named_after)),
+        RARE_WORDS: rare_word_places(ws, db, words, is_place_shown, clean),
+    }
+    return described | {name: rows for name, rows in added.items() if rows}
 
 
 def _states(ws: Workspace, ids: Sequence[str], is_shown: IsShown) -> dict[str, str]:

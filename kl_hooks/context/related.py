@@ -260,7 +260,7 @@ def add_related(
             if db is not None:
                 lists = _with_related_code(ws, db, request, task, lists, changes)
                 lists = _with_suspects(ws, db, lists, policy)
-                lists = _with_text(ws, db, request, lists, clean, policy)
+                lists = _with_text(ws, db, request, task, lists, clean, policy)
             elif request.pins:
                 lists["pins"] = tuple(_pinned(ws, None, request.pins))
         if changes:
@@ -317,6 +317,7 @@ def _with_text(
     ws: Workspace,
     db: Database,
     request: Request,
+    task: Task,
     lists: dict[str, tuple[Candidate, ...]],
     clean: Callable[..., str],
     policy: Policy | None,
@@ -327,7 +328,8 @@ def _with_text(
     from kl_hooks.context.brief import with_facts
 
     shows = policy.shows if policy else bool
-    return with_facts(ws, db, lists, near_code(code_of(lists))[0], shows)
+    code, _ = near_code(code_of(lists))
+    return with_facts(ws, db, lists, code, task.signals.symbols, shows, clean)
 
 
 def _filtered(

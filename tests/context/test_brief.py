@@ -238,3 +238,45 @@ def test_the_test_file_named_after_the_best_file_is_named_first(shop: Checkout) 
     rule = "{name: slots, deny: {paths: ['tests/test_slot.py', 'tests/deep/**'], actors: [agent]}}"
     shop.write(".kl/policy.yaml", f"version: 1\nrules:\n  - {rule}\n")
     assert "test_slot" not in brief(shop, "Slot.close fires twice", KL_AGENT="codex")
+
+
+def test_a_name_of_the_task_that_is_no_symbol_brings_its_lines(shop: Checkout) -> None:
+    shop.write(
+        "shop/words.py",
+        """
+class Words:
+    TABLE = {"add": "putInCart", "put": "putOnShelf"}
+    TOKEN = {"token": "api_key=AKIAQ3EGRWV7PXMV7LKJ"}  # putInCart
+    LATER = ["putInCart", "putInCart", "putInCart"]
+    EVEN_LATER = "putInCart" + " or putInCartAndMore"
+""",
+    )
+    shop.write("tests/test_words.py", "def test_words() -> None:\n    assert 'putInCart'\n")
+    shop.commit("words")
+    text = brief(shop, "putInCart is written where putOnShelf is expected")
+    assert "- shop/words.py:3  has putInCart, putOnShelf, in 4 lines\n  | 3: TABLE = " in text
+    assert "  | 4: TOKEN" in text and "  | 5: LATER" in text and "EVEN_LATER" not in text
+    # what is secret is hidden there, too
+    assert "AKIAQ3EGRWV7PXMV7LKJ" not in text
+    assert "- tests/test_words.py:2  has putInCart\n  | 2: assert 'putInCart'\n" in text
+    # as it is written, and as a whole word
+    assert "shop/words.py:3" not in brief(shop, "PUTINCART is written")
+    # a symbol is ranked by itself
+    assert "has add_voucher" not in brief(shop)
+
+
+def test_a_name_that_many_files_have_brings_no_lines(shop: Checkout) -> None:
+    for number in range(4):
+        shop.write(f"shop/part_{number}.py", "NAMES = ['putInCart']\n")
+    shop.commit("parts")
+    assert "has putInCart" not in brief(shop, "putInCart is written twice")
+
+
+def test_lines_of_a_denied_file_are_not_shown(shop: Checkout) -> None:
+    shop.write("shop/secret.py", "WORDS = ['putInCart']\n")
+    rule = "version: 1\nrules:\n  - name: secret\n    deny: {paths: [shop/secret.py]}\n"
+    task = "putInCart is written twice"
+    assert "- shop/secret.py:1  has putInCart\n" in brief(shop, task)
+    shop.write(".kl/policy.yaml", rule)
+    shop.commit("a secret")
+    assert "secret.py" not in brief(shop, task, KL_AGENT="claude")
