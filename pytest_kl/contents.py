@@ -26,7 +26,15 @@ from contextlib import suppress
 from contextvars import ContextVar
 from enum import EnumType
 from functools import lru_cache
-from io import BytesIO, StringIO
+from io import (
+    BufferedRandom,
+    BufferedReader,
+    BufferedWriter,
+    BytesIO,
+    FileIO,
+    StringIO,
+    TextIOWrapper,
+)
 from itertools import count
 from marshal import dumps
 from threading import local
@@ -44,6 +52,8 @@ from types import (
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
+from pytest_kl.registered import Subclasses
+
 PLAIN: Final = frozenset((str, bytes, int, float, bool, complex, type(None)))
 MISSING: Final = object()
 identity: Final = object.__hash__
@@ -57,6 +67,8 @@ class _Moment(int):
     """What is in an object that can't be read is never what it was."""
 
 
+_lseek, _pread, _fstat = os.lseek, os.pread, os.fstat
+_HERE: Final = os.SEEK_CUR
 _LASTING: Final = PLAIN | {_Moment, FunctionType, BuiltinFunctionType, type, ModuleType}
 _LEVELS: Final = 3
 """An object of a module, its attributes, and the items of these."""
@@ -67,7 +79,10 @@ _MOST_BYTES: Final = 100_000
 _MOST_PARTS: Final = 500
 """Of a larger container nothing but its own parts is compared."""
 _MOST_NODES: Final = 40
-"""What has more of them is compared to a lesser depth."""
+"""What has more of them is compared to a lesser depth; however deep where the process is compared,
+…"""
+_MOST_INSIDE: Final = 1_000
+"""… if it has no more than these."""
 _STANDARD: Final = sys.stdlib_module_names
 _ATTRIBUTES: Final = {SimpleNamespace, local, MutableMapping, MutableSequence, MutableSet}
 """Types of the standard library whose objects hold what a program stores in them."""
@@ -102,6 +117,8 @@ class Node(NamedTuple):
     """(place in `parts`, what that part holds)."""
     digest: int | None = None
     """Of what is deeper inside."""
+    is_cut: bool = False
+    """Whether objects are inside whose parts are not compared."""
 
     def identities(self) -> list[int]:
         """Of the parts."""
@@ -122,6 +139,27 @@ def _digest_of(value: Any) -> int | None:
     except ValueError:
         return None
     return hash(content) if len(content) <= _MOST_BYTES else None
+
+
+Inside = dict[int, list[Any]]
+"""Identity of an object → its parts, as `_key` makes them."""
+
+
+def _key(part: Any) -> Any:
+    """By which parts are compared: what was made to be compared is another object each time."""
+    return part if type(part) in PLAIN else identity(part)
+
+
+def _differing_names(attributes: Mapping[str, Any] | None, before: list[Any]) -> set[str]:
+    """The attributes of an object that were other ones; an empty name where it has none."""
+    if attributes is None:
+        return {""}
+    now = {name: _key(part) for name, part in [*attributes.items()]}
+    number = len(before) // 2
+    earlier = dict(zip(before[:number], before[number:], strict=False))
+    return {name for name in now.keys() | earlier.keys() if now.get(name) != earlier.get(name)} or {
+        ""
+    }
 
 
 class _TooLarge(Exception):
@@ -159,6 +197,52 @@ def _of_buffer(value: Any, kind: Any) -> list[Any]:
         return [kind.getvalue(value), kind.tell(value)]
     except ValueError:  # it is closed
         return []
+
+
+def _layers_of(value: Any) -> list[Any]:
+    """An open file and what is below it, to what the system has. ValueError where it is detached."""
+    layers = [value]
+    for kind, below in _BELOW.items():
+        if kind in classes_of(type(layers[-1])):
+            layers.append(below(layers[-1]))
+    return layers
+
+
+def _of_file(value: Any) -> list[Any]:
+    """Where an open file is, and what it has; nothing of one that only writes: who reads what it
+    wrote opens it by its name.
+
+    What waits to be written to a file of text that reads, too, goes to the file: else it does not
+    show its place. A file that code of a program is part of is never what it was.
+    """
+    try:
+        *layers, lowest = _layers_of(value)
+        if type(lowest) is BytesIO:
+            return _of_buffer(lowest, BytesIO)
+        if type(lowest) is not FileIO or any(type(layer) not in _BELOW for layer in layers[1:]):
+            return [_Moment(next(_moments))]
+        if not FileIO.readable(lowest):
+            return []
+        number = FileIO.fileno(lowest)
+        place = _lseek(number, 0, _HERE)
+    except (OSError, ValueError):
+        return []  # it is closed, or has no place
+    tells = next((_TELLS[kind] for kind in classes_of(type(value)) if kind in _TELLS), None)
+    try:
+        return [tells(value) if tells else place, *_of_descriptor(number)]
+    except OSError:  # a loop reads its lines
+        return [_Moment(next(_moments))]
+
+
+def _of_descriptor(number: int) -> list[int]:
+    """What a file has: its size, and a digest or when it was changed last."""
+    try:
+        state = _fstat(number)
+        if state.st_size <= _MOST_BYTES:
+            return [state.st_size, hash(_pread(number, state.st_size, 0))]
+    except OSError:
+        return []
+    return [state.st_size, state.st_mtime_ns]
 
 
 def _of_cache(value: Any) -> list[Any]:
@@ -199,13 +283,24 @@ def _of_context(value: ContextVar[Any]) -> list[Any]:
     return [value.get(MISSING)]
 
 
+_BELOW: Final[Mapping[type, Callable[[Any], Any]]] = {
+    TextIOWrapper: TextIOWrapper.__dict__["buffer"].__get__,
+    BufferedReader: BufferedReader.__dict__["raw"].__get__,
+    BufferedWriter: BufferedWriter.__dict__["raw"].__get__,
+    BufferedRandom: BufferedRandom.__dict__["raw"].__get__,
+}
+"""Class of an open file → what gives the one that it reads by."""
+_TELLS: Final = {kind: kind.tell for kind in (TextIOWrapper, BufferedReader, BufferedRandom)}
+FILES: Final = frozenset((*_BELOW, FileIO))
 _BUILT_IN: Final[Mapping[type, Parts]] = {
+    **dict.fromkeys(FILES, _of_file),
     bytearray: lambda value: [bytes(value)],
     array: lambda value: [array.tobytes(value)],
     LockType: lambda value: [value.locked()],
     ContextVar: _of_context,
     CACHED: _of_cache,
     MANAGER: _of_loggers,
+    Subclasses: Subclasses.read,
     dict: _of_dict,
     list: lambda value: [*list.__iter__(value)],
     tuple: lambda value: [*tuple.__iter__(value)],
@@ -222,8 +317,9 @@ _BUILT_IN: Final[Mapping[type, Parts]] = {
 
 CONTAINERS: Final = (dict, list, set, deque)
 """In which something can be stored."""
-_STATES_OF_LIBRARY: Final = frozenset((bool, int, deque))
+_STATES_OF_LIBRARY: Final = frozenset((bool, int, deque, StringIO, BytesIO, *FILES))
 _FOLLOWED: Final = frozenset((*CONTAINERS, tuple, frozenset))
+_INSIDE_OF_LIBRARY: Final = _FOLLOWED | {StringIO, BytesIO, *FILES}
 """What is looked into of objects of the standard library, which refer to one another."""
 
 
@@ -320,7 +416,7 @@ def _reader(kind: type) -> Parts | None:
     How far an iterator is can't be read: it is never what it was.
     """
     classes = classes_of(kind)
-    if issubclass(type(kind), EnumType):
+    if issubclass(type(kind), EnumType) or str(_module_of(kind)).startswith(_PYTEST):
         return None
     if _is_iterator(classes):
         return lambda _: [next(_moments)]
@@ -366,6 +462,7 @@ class Contents:
         self._readers: WeakKeyDictionary[type, Parts | None] = WeakKeyDictionary()
         self._libraries: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
         """Whether a class is one of the standard library."""
+        self._own_kinds: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 
     def parts(self, value: Any) -> list[Any] | None:
         """What an object holds; None where nothing can be stored in it, or where nobody knows."""
@@ -414,7 +511,8 @@ class Contents:
 
     def node(self, value: Any) -> Node | None:
         """What an object and its parts hold."""
-        for levels in range(_LEVELS, 0, -1):
+        # a short list of nodes is deep, and has few of them
+        for levels in (_MOST_NODES, *range(_LEVELS, 0, -1)):
             try:
                 return self._node(value, levels, {})
             except _TooLarge:
@@ -447,7 +545,7 @@ class Contents:
             kind = type(part)
             if kind in PLAIN or identity(part) in nodes or issubclass(kind, type | ModuleType):
                 continue
-            if only_containers and kind not in _FOLLOWED:
+            if only_containers and kind not in _INSIDE_OF_LIBRARY:
                 continue
             # nobody names the methods of a class; else functions are looked at where they are named
             if kind is FunctionType:
@@ -461,9 +559,62 @@ class Contents:
         is_fixed = type(value) in (tuple, frozenset) or (attributes is not None and not attributes)
         if not inner and is_fixed:
             return None
+        is_cut = any(node.is_cut for _, node in inner)
         if all(type(part) in _LASTING for part in parts):
-            return Node(parts, True, tuple(inner))
-        return Node(list(map(identity, parts)), False, tuple(inner))
+            return Node(parts, True, tuple(inner), is_cut=is_cut)
+        return Node(list(map(identity, parts)), False, tuple(inner), is_cut=is_cut)
+
+    def inside(self, value: Any) -> Inside:
+        """What is inside of an object, however deep: objects of the repository's classes, and
+        containers. Nothing where there are more than `_MOST_INSIDE`.
+        """
+        inside: Inside = {}
+        waiting = [value]
+        for member in waiting:
+            kind = type(member)
+            is_followed = kind in _FOLLOWED or (kind not in PLAIN and self._is_own_kind(kind))
+            parts = self.parts(member) if is_followed else None
+            if parts is None or identity(member) in inside:
+                continue
+            inside[identity(member)] = list(map(_key, parts))
+            waiting += parts
+            if len(inside) > _MOST_INSIDE:
+                return {}
+        return inside
+
+    def _is_own_kind(self, kind: type) -> bool:
+        """Whether objects of a class are followed: it is of the repository, and no iterator, which
+        never is what it was.
+        """
+        try:
+            return self._own_kinds[kind]
+        except KeyError:
+            is_class = issubclass(kind, type)
+            is_own = not is_class and self._is_own(kind) and not _is_iterator(classes_of(kind))
+            self._own_kinds[kind] = is_own
+            return is_own
+
+    def names_inside(self, value: Any, before: Inside) -> set[str] | None:
+        """The attributes that differ of what is inside now and was before; an empty name where it
+        is no attribute. None where nothing is known.
+        """
+        after = self.inside(value)
+        differing = {key for key in before.keys() & after.keys() if before[key] != after[key]}
+        if not differing:
+            return set() if after or not before else None
+        names = set[str]()
+        seen = set[int]()
+        waiting = [value]
+        while waiting:
+            member = waiting.pop()
+            key = identity(member)
+            if key in seen or key not in after:
+                continue
+            seen.add(key)
+            waiting += self.parts(member) or ()
+            if key in differing:
+                names |= _differing_names(attributes_of(member), before[key])
+        return names
 
     def _of_digest(self, value: Any, parts: list[Any]) -> Node | None:
         """Of what is too large, or too deep inside, its own parts; and a digest of all that is in
@@ -473,7 +624,8 @@ class Contents:
             return None
         if all(type(part) in _LASTING for part in parts):
             return Node(parts, True, ())
-        return Node(list(map(identity, parts)), False, (), _digest_of(value))
+        digest = _digest_of(value)
+        return Node(list(map(identity, parts)), False, (), digest, is_cut=digest is None)
 
     def _public_attributes(self, value: Any) -> Mapping[str, Any] | None:
         """Of an object of the standard library; None for any other one. Without them nothing can be

@@ -39,6 +39,7 @@ from pytest_kl.contents import (
     module_namespace,
     namespace_of,
 )
+from pytest_kl.registered import Registrations, Subclasses
 from pytest_kl.settings import Settings
 
 _module_of: Final = type.__dict__["__module__"].__get__
@@ -88,6 +89,8 @@ class Difference(NamedTuple):
     """Of what the process has: `time.time`, `locale.setlocale`."""
     is_as_before: bool
     """Whether it is again as it was before the first test."""
+    is_inside: bool = False
+    """Whether the name has the same object as before, and what it has inside differs."""
 
 
 class _Values:
@@ -252,10 +255,13 @@ class Process:
         self._functions: list[_Functions] = []
         self._containers: list[_Container] = []
         self._settings = Settings()
+        self._registrations = Registrations()
+        self.subclasses = Subclasses()
+        """Of the classes of the repository."""
         self._computed: dict[int, frozenset[str]] = {}
         self._has_begun = False
         self._number = 0
-        self._last = self._cost = 0.0
+        self._last = self._cost = self._more = 0.0
 
     def begin(self) -> None:
         """The first test begins."""
@@ -282,8 +288,15 @@ class Process:
         self._number += 1
         differences = [*self._differences()]
         self._last = self._clock()
-        self._cost = self._last - started
+        self._cost = self._last - started + self._more
+        self._more = 0.0
         return differences
+
+    def takes_longer(self, compare: Callable[..., None], *args: Any) -> None:
+        """Compare something else at the same time: it counts as a part of the next comparison."""
+        started = self._clock()
+        compare(*args)
+        self._more = self._clock() - started
 
     def _differences(self) -> Iterator[Difference]:
         for own in self._own:
@@ -307,6 +320,7 @@ class Process:
                     yield Difference(None, container.name, is_as_before)
         for name, is_first in self._settings.compare():
             yield Difference(None, name, is_first)
+        yield from self._of_abstract_classes()
         yield from self._of_modules()
 
     # what there is
@@ -323,6 +337,15 @@ class Process:
             if old != new and not is_imported:
                 first = self._first_modules.get(name)
                 yield Difference(None, f"sys.modules.{name}", new == first)
+
+    def _of_abstract_classes(self) -> Iterator[Difference]:
+        for owner, classes in self._registrations.compare():
+            module, name = self._loaded.get(_home_of(owner)), _name_of(owner)
+            if module is not None and self._is_own(module):
+                yield Difference(module, name, is_as_before=False, is_inside=True)
+            elif not all(map(self._is_foreign, classes)):
+                label = f"{_home_of(owner)}.{name}.register"
+                yield Difference(None, label, is_as_before=False)
 
     def _is_of_new_library(self, value: Any) -> bool:
         """Whether an object is of a library that was imported since the last comparison: numpy
@@ -348,6 +371,7 @@ class Process:
         if identity(space) in self._seen:
             return
         self._seen.add(identity(space))
+        self._registrations.add(value for value in [*space.values()] if _is_class(value))
         if self._is_own(module):
             self._add_own(name, module, space)  # type: ignore[arg-type]
             self._use(space)
@@ -366,10 +390,9 @@ class Process:
     def _add_own(self, name: str, module: ModuleType, space: Mapping[str, Any]) -> None:
         """A module of the repository, and the classes that it defines."""
         classes = [
-            value
-            for value in [*space.values()]
-            if issubclass(type(value), type) and _module_of(value) == name
+            value for value in [*space.values()] if _is_class(value) and _module_of(value) == name
         ]
+        self.subclasses.add(classes)
         self._own.append(_OwnNames(module, space))
         self._own += [_OwnNames(value, namespace_of(value)) for value in classes]
         members = {f"{name}.{_name_of(value)}": namespace_of(value) for value in classes}
@@ -495,6 +518,10 @@ class Process:
                 for name in code.co_names
             )
         return self._computed[key]
+
+
+def _is_class(value: Any) -> bool:
+    return issubclass(type(value), type)
 
 
 def _home_of(value: Any) -> str:

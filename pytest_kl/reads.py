@@ -315,6 +315,10 @@ class Reads:
         self._subscript = _subscript_operations()
         self.written: Any = None
         """The files that tests write (`pytest_kl.written`); None in a process that one starts."""
+        self.notes_seen = False
+        """Whether somebody asks which files had an event."""
+        self._seen: set[str] = set()
+        """These files."""
         self.session: dict[str, set[int]] = {}
         """What was read outside of tests → by the file that pytest called; empty: by none."""
 
@@ -413,6 +417,8 @@ class Reads:
             self._read_metadata(_distribution(name), frame)
         if name[:1] != "/":
             name = join(self._getcwd(), name)
+        if self.notes_seen:
+            self._seen.add(name)
         if self.written is not None and self._stack:
             self.written.opens(name, flags, frame)
         number = self._numbers.get(name)
@@ -420,6 +426,14 @@ class Reads:
             number = self._add(name, name, bool(flags & os.O_CREAT))
         if number >= 0:
             self._count(number, frame, listing=False)
+
+    def take_seen(self) -> set[str]:
+        """The files of the repository that were opened with an event since the last time, by
+        whatever code.
+        """
+        seen, self._seen = self._seen, set()
+        paths = (self._path_of(name) for name in seen if self._is_inside(name))
+        return {path for path in paths if path}
 
     def _look_for_distributions(self, name: str) -> None:
         try:

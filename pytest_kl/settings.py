@@ -6,12 +6,15 @@ Nothing is imported for it: what is not loaded was not set. Read without running
 
 from __future__ import annotations
 
+import codecs
+import encodings
 import gc
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from pytest_kl.contents import MISSING, identity, module_namespace
@@ -188,6 +191,30 @@ _SETTINGS: Final[dict[str, Callable[[], Reader | None]]] = {
 """Function that sets it → what gives the function that reads it; None where it is not loaded."""
 
 
+def _registries() -> Iterator[tuple[str, Reader]]:
+    """What the interpreter holds in C for the whole process, and has no list of: the handlers of
+    errors of codecs, and what looks codecs up. Found by a member that each has from the start.
+    """
+    handler, search = codecs.lookup_error("strict"), encodings.search_function
+    for owner in gc.get_referrers(handler, search):
+        if type(owner) is dict and owner.get("strict") is handler:
+            yield "codecs.register_error", partial(_entries, owner)
+        elif type(owner) is list and any(function is search for function in owner):
+            yield "codecs.register", partial(_items, owner)
+
+
+def _entries(registry: dict[str, Any]) -> list[Any]:
+    return [*registry, *map(identity, registry.values())]
+
+
+def _items(registry: list[Any]) -> list[int]:
+    return [*map(identity, registry)]
+
+
+_REGISTRIES: Final[dict[str, Reader]] = dict(_registries())
+"""As soon as possible: the more objects there are, the longer it takes."""
+
+
 class Settings:
     """The settings, as they were before the first test and at the last comparison."""
 
@@ -198,6 +225,8 @@ class Settings:
 
     def begin(self) -> None:
         """The first test begins."""
+        for name, reader in _REGISTRIES.items():
+            self._begin(name, reader)
         self._find_readers()
 
     def _find_readers(self) -> None:
@@ -205,8 +234,11 @@ class Settings:
         for name in _SETTINGS.keys() - self._readers.keys():
             reader = _SETTINGS[name]()
             if reader is not None:
-                self._readers[name] = reader
-                self._first[name] = self._last[name] = _read(reader)
+                self._begin(name, reader)
+
+    def _begin(self, name: str, reader: Reader) -> None:
+        self._readers[name] = reader
+        self._first[name] = self._last[name] = _read(reader)
 
     def compare(self) -> Iterator[tuple[str, bool]]:
         """(name, whether it is as before the first test), of those that differ from the last time."""

@@ -13,10 +13,10 @@ import logging
 import os
 import random
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from pytest_kl.contents import (
     CACHED,
@@ -24,6 +24,7 @@ from pytest_kl.contents import (
     MISSING,
     PLAIN,
     Contents,
+    Inside,
     Node,
     attributes_of,
     cell_contents,
@@ -51,6 +52,12 @@ _LOGGING: Final = module_namespace(logging)
 _RANDOM: Final = module_namespace(random)
 
 
+_MOST_INSIDE: Final = 10_000
+"""So many objects that are deep inside of others are compared with the process; that takes 20 ms."""
+SUBCLASSES: Final = "__subclasses__"
+"""The name by which code asks for the classes that are made of one."""
+Memoized = Callable[[set[int]], tuple[set[str], set[int]]]
+"""Gives what of executed code stores what it computes: the names, and numbers of the functions."""
 SEEDS, LOGS = "seeds", "logs"
 """What functions of the library do with what it has for the whole process."""
 
@@ -154,8 +161,10 @@ class Holder:
     __slots__ = (
         "_contents",
         "_first",
+        "_first_inside",
         "_first_node",
         "_identity",
+        "_inside",
         "_is_class",
         "_names",
         "_node",
@@ -184,6 +193,9 @@ class Holder:
         """Of a class: those that some code stores to, with their identities."""
         self._node: Node | None = None
         self._first_node: Node | None = None
+        self._first_inside: Inside = {}
+        self._inside: Inside = {}
+        """What is deeper inside than the node shows."""
 
     def value(self) -> Any:
         """What is there now."""
@@ -214,6 +226,24 @@ class Holder:
         self.note(stored)
         self._first = self._identity
         self._first_node = self._node
+
+    def is_cut(self) -> bool:
+        """Whether more is inside than is compared at each test."""
+        return self._node is not None and self._node.is_cut
+
+    def begin_inside(self) -> int:
+        """What is deeper inside is compared with this moment. The number of objects."""
+        self._inside = self._first_inside = self._contents.inside(self.value())
+        return len(self._inside)
+
+    def names_inside(self) -> set[str] | None:
+        """The attributes inside that differ from the last time, as `Contents.names_inside`; from now
+        on they are compared with this moment.
+        """
+        value = self.value()
+        names = self._contents.names_inside(value, self._inside)
+        self._inside = self._contents.inside(value)
+        return names
 
     def watch(self, stored: set[str]) -> None:
         """Of a class most attributes are what they were: to compare all of them takes long."""
@@ -273,8 +303,11 @@ class Holder:
     def is_as_before(self) -> bool:
         """Whether it is as it was before the first test."""
         value = self.value()
-        return identity(value) == self._first and (
+        is_same = identity(value) == self._first and (
             self._first_node is None or self._contents.is_same(value, self._first_node)
+        )
+        return is_same and (
+            not self._first_inside or self._contents.inside(value) == self._first_inside
         )
 
     def changed_names(self) -> set[str]:
@@ -438,12 +471,17 @@ class States:
         self._process_states: dict[str, ProcessState] = {}
         self._changed_states: set[ProcessState] = set()
         """Those that have writers."""
-        self._since_comparison: list[Owner] = []
-        """Who ran since the process was compared last."""
+        self._since_comparison: list[tuple[Owner, set[int]]] = []
+        """Who ran since the process was compared last, and numbers of the code that they executed."""
+        self._cut: list[Holder] = []
+        """Those of which more is inside than is compared at each test, …"""
+        self._inside = 0
+        """… and how much that is."""
         self._random = self._of_interpreter(_RANDOM["_inst"], "random")
         self._contents.seeded(_RANDOM["_inst"], True)
         self._random.begin(self._stored)
         self._loggers = self._of_interpreter(_LOGGING["Logger"].manager, f"logging{_UNNAMED}")
+        self._subclasses = self._of_interpreter(self._process.subclasses, SUBCLASSES)
         self.submodules: set[tuple[str, str]] = set()
         """(file of code, module of the repository that it has as an attribute of another one)."""
         self.looked_at: set[int] = set()
@@ -481,6 +519,11 @@ class States:
             if gets(code, name):
                 named.update(dict.fromkeys(self._caches[name]))
         asked = dict.fromkeys((*code.co_names, *stores.named))
+        if SUBCLASSES in code.co_names or SUBCLASSES in code.co_consts:
+            named[self._subclasses] = None
+            values = [space.get(name) for name in code.co_names]
+            classes = [value for value in values if issubclass(type(value), type)]
+            self._process.subclasses.add(cast("list[type]", classes))
         for names in todo:
             for name in asked:
                 value = names.get(name, MISSING)
@@ -603,6 +646,9 @@ class States:
         if value is not MISSING:
             self._by_value[identity(value)] = holder
         holder.begin(self._stored)
+        if holder.is_cut() and self._inside < _MOST_INSIDE:
+            self._inside += holder.begin_inside()
+            self._cut.append(holder)
         self._quiet = None
         for part in (name, *(namespace_of(value) if issubclass(type(value), type) else ())):
             self._by_name.setdefault(part, []).append(holder)
@@ -757,9 +803,10 @@ class States:
             self._has_begun = True
             self._folder.begin()
             self._holder(_OS, identity(_OS), "environ", environ)
-            for holder in (self._random, self._loggers):
-                holder.begin(self._stored)
             self._process.begin()
+            self._process.subclasses.grow()
+            for holder in (self._random, self._loggers, self._subclasses):
+                holder.begin(self._stored)
 
     def shared(self, place: Place, name: str = "") -> Holder | None:
         """What tests share without naming it; None where nothing can be stored in it."""
@@ -831,13 +878,15 @@ class States:
         owner: Owner,
         executed: set[int],
         shared: Iterable[Holder],
-        memoized: Callable[[set[int]], tuple[set[str], set[int]]],
+        memoized: Memoized,
     ) -> None:
         """A test, or the set-up of a fixture, is over. `executed`: numbers of code; `memoized`: of
         these, the names in which functions store what they compute, and the numbers of these
         functions.
         """
         used = {*shared}
+        if not self._subclasses.namers.isdisjoint(executed):
+            self._compare_subclasses([*(earlier for earlier, _ in self._since_comparison), owner])
         for holder in self._changed - owner.resets:
             if holder in used or not holder.namers.isdisjoint(executed):
                 owner.rests.add(holder.writer)
@@ -861,20 +910,25 @@ class States:
                 self._store(holder)
             else:
                 self._written(holder, owner)
-        self._since_comparison.append(owner)
+        self._since_comparison.append((owner, executed))
         # while a fixture is set up, pytest has settings of its own: filters of warnings
         if not owner.is_fixture and self._process.is_due():
-            self.compare_process()
+            self.compare_process(memoized)
 
-    def compare_process(self) -> None:
+    def compare_process(self, memoized: Memoized) -> None:
         """Find what the tests since the last time have changed for the whole process. After the last
         test, too.
         """
-        owners, self._since_comparison = self._since_comparison, []
+        ran, self._since_comparison = self._since_comparison, []
+        owners = [owner for owner, _ in ran]
         # what the set-up of a fixture changes for its tests is torn down after them
         fixtures = [owner for owner in owners if owner.is_fixture]
         writers = tuple(fixtures or owners)
-        for difference in self._process.compare():
+        self._compare_subclasses(owners)
+        self._process.takes_longer(self._compare_inside, ran, memoized)
+        differences = self._process.compare()
+        self._follow_subclasses()
+        for difference in differences:
             if difference.owner is not None:
                 self._change_name(difference, writers)
                 continue
@@ -903,15 +957,49 @@ class States:
         is_named = (identity(space), global_name) in self._holders
         value = space.get(global_name, MISSING)
         holder = self._holder(space, identity(space), global_name, value)
-        if is_named and holder.is_same():
+        if is_named and holder.is_same() and not difference.is_inside:
             return
-        if difference.is_as_before or not writers:
-            self._written(holder, None)
-            return
-        self._written(holder, writers[-1])
-        writers[-1].rests.update(writers[:-1])
+        self._written_by_some(holder, () if difference.is_as_before else writers)
+
+    def _compare_inside(self, ran: Sequence[tuple[Owner, set[int]]], memoized: Memoized) -> None:
+        """What is deep inside of what code names: to look at each test takes long."""
+        for holder in self._cut:
+            names = holder.names_inside()
+            if names is not None and not names:
+                continue
+            users = [
+                (owner, executed)
+                for owner, executed in ran
+                if not holder.namers.isdisjoint(executed)
+            ]
+            stored = {name for _, executed in users for name in memoized(executed)[0]}
+            if names and names <= stored:
+                self._store(holder)
+            else:
+                self._written_by_some(holder, [owner for owner, _ in users])
+
+    def _compare_subclasses(self, writers: Sequence[Owner]) -> None:
+        """Who makes a class names nothing that shows it to others: any of these may have."""
+        holder = self._subclasses
+        if not holder.is_same():
+            self._written_by_some(holder, () if holder.is_as_before() else writers)
+        self._follow_subclasses()
+
+    def _follow_subclasses(self) -> None:
+        """Those of more classes, from now on."""
+        if self._process.subclasses.grow():
+            if self._subclasses in self._changed:
+                self._subclasses.note(self._stored)
+            else:
+                self._subclasses.begin(self._stored)
+
+    def _written_by_some(self, holder: Holder, writers: Sequence[Owner]) -> None:
+        """One of these tests changed it, nobody knows which; none: it is as before the first."""
+        self._written(holder, writers[-1] if writers else None)
         for writer in writers:
             writer.left.add(holder)
+            if writer is not writers[-1]:
+                writers[-1].rests.add(writer)
 
     def _is_memoized(
         self, holder: Holder, executed: set[int], names: set[str], functions: set[int]

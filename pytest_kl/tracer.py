@@ -389,6 +389,9 @@ class Tracer:
             make = self._reads_module.Reads
             self._reads = make(self._top, self._path, self._stack, self.fail)
             HANDLERS.update(self._reads.handlers())
+            if self._opened_files is not None:
+                self._opened_files.begin()
+                self._reads.notes_seen = self._opened_files.is_on
             if self._written_module is not None:
                 written = self._written_module.Written(
                     self._top, self._running_test, self._reads.acts, self._state_read
@@ -525,6 +528,7 @@ class Tracer:
 
     def _push(self, context: Context) -> None:
         self._flush()
+        self._take_opened(next((one for one in reversed(self._stack) if not one.frame), None))
         self._stack.append(context)
         self._announce()
         if self._engine is not None:
@@ -998,7 +1002,7 @@ class Tracer:
     def _mark(self, why: str) -> None:
         if self._getpid() == self._pid:
             if self._stack and self._opened_files is not None:
-                self._opened_files.begin()
+                self._opened_files.begin_process()
             # what pytest, its plugins and kl itself start belongs to no test
             if self._stack and not self._has_started_processes:
                 self._has_started_processes, self._running = True, _running_children()
@@ -1008,14 +1012,16 @@ class Tracer:
     # tests
 
     def _take_opened(self, context: Context | None) -> None:
-        """What was opened until now, by whatever process, belongs to this test, fixture or
-        module.
+        """What was opened until now, by code in C or by another process, belongs to this test,
+        fixture or module.
         """
         if self._opened_files is None or not self._opened_files.is_on or self._reads is None:
             return
-        opened = self._opened_files.take()
-        # else nothing but this process opened something
-        if context is not None and any(part.why for part in (context, *context.fixtures)):
+        opened, seen = self._opened_files.take(), self._reads.take_seen()
+        # what no process did that it started was done by code in C, without an audit event
+        if context is not None and not any(part.why for part in (context, *context.fixtures)):
+            opened -= seen
+        if context is not None:
             context.reads.update(self._reads.number(path, "", False) for path in opened)
 
     def begin(self, nodeid: str) -> None:
@@ -1149,7 +1155,7 @@ class Tracer:
     def finish(self) -> None:
         """The last test is over."""
         if self.states is not None:
-            self.states.compare_process()
+            self.states.compare_process(self._memoized)
 
     def begin_fixture(self, fixturedef: Any) -> Context:
         """The set-up of a fixture of wider scope begins."""

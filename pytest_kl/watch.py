@@ -1,8 +1,9 @@
-"""Notices which files of the repository other processes open, such as those that tests start.
+"""Notices which files of the repository are opened without an audit event: by C code of this
+process (readline, a parser in C), and by other processes, such as those that tests start.
 
-A process that does not record itself may read anything. By inotify, which Linux has: it reports
-each file that is opened in a folder, by whatever process. Nothing is watched before a first process
-is started. Where inotify is missing, or there are too many folders, nothing is noticed.
+By inotify, which Linux has: it reports each file that is opened in a folder, by whatever process.
+Watched are folders that have other files than source. Where inotify is missing, or there are too
+many folders, nothing is noticed; where there are many, nothing before a first process is started.
 
 Nothing is imported but the standard library, and ctypes not before it is needed: it takes 4 ms.
 """
@@ -14,14 +15,20 @@ import struct
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
+from threading import Thread
 from typing import Final
 
 _OPENED: Final = 0x20
 """IN_OPEN (inotify(7))."""
+_OF_FOLDER: Final = 0x40000000
+"""IN_ISDIR."""
 _EVENT: Final = struct.Struct("iIII")
 """`struct inotify_event` without the name: the folder, what happened, a cookie, the length."""
 _BUFFER: Final = 1 << 16
 _MOST_FOLDERS: Final = 4_000
+_MOST_AT_START: Final = 500
+"""To look at so many folders takes about 10 ms."""
 _SOURCE: Final = (".py", ".pyc", ".so")
 """Endings of files whose opening shows nothing here: a process that executes Python of the
 repository is judged by all of it."""
@@ -31,14 +38,14 @@ _OF_TOOLS: Final = frozenset(("pyvenv.cfg", "CACHEDIR.TAG"))
 
 
 class Watch:
-    """The files below a folder that are opened, from the first process on."""
+    """The files below a folder that are opened."""
 
     def __init__(self, top: str) -> None:
         self._top = top
         self._folders: dict[int, str] = {}
         """Number of a watched folder → its path from the top."""
         self._file = -1
-        self._has_begun = False
+        self._has_started_process = False
         self._scandir = os.scandir
         self._read = os.read
         self._close = os.close
@@ -49,32 +56,48 @@ class Watch:
         return self._file >= 0
 
     def begin(self) -> None:
-        """A process is going to be started."""
-        if self._has_begun or sys.platform != "linux":
+        """The run begins."""
+        self._try_to_begin(_MOST_AT_START)
+
+    def begin_process(self) -> None:
+        """A process is going to be started. Tests may have made folders."""
+        if not self._has_started_process:
+            self._has_started_process = True
+            self._try_to_begin(_MOST_FOLDERS)
+
+    def _try_to_begin(self, most_folders: int) -> None:
+        if sys.platform != "linux":
             return
-        self._has_begun = True
         try:
-            self._begin()
+            self._begin(most_folders)
         except (OSError, ImportError, AttributeError):  # then nothing is noticed, as elsewhere
             self.end()
 
-    def _begin(self) -> None:
+    def _begin(self, most_folders: int) -> None:
+        folders = list(islice(self._below(), most_folders + 1))
+        if len(folders) > most_folders:
+            self.end()
+            return
         import ctypes
 
         library = ctypes.CDLL(None, use_errno=True)
-        self._file = library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._file < 0:
-            return
-        for path in self._below():
-            folder = os.fsencode(f"{self._top}/{path}")
-            number = library.inotify_add_watch(self._file, folder, _OPENED)
-            if number < 0 or len(self._folders) >= _MOST_FOLDERS:
+            self._file = library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        for path, has_data in folders if self._file >= 0 else ():
+            if not has_data:
+                continue
+            number = library.inotify_add_watch(
+                self._file, os.fsencode(f"{self._top}/{path}"), _OPENED
+            )
+            if number < 0:
                 self.end()
                 return
             self._folders[number] = path
 
-    def _below(self) -> Iterator[str]:
-        """The folders of the repository, from the top; none of tools and environments."""
+    def _below(self) -> Iterator[tuple[str, bool]]:
+        """The folders of the repository, from the top, and whether they have other files than
+        source; none of tools and environments.
+        """
         waiting = [""]
         while waiting:
             path = waiting.pop()
@@ -85,11 +108,11 @@ class Watch:
                 continue
             if path and any(entry.name in _OF_TOOLS for entry in inner):
                 continue
-            yield path
+            folders = [entry.name for entry in inner if entry.is_dir(follow_symlinks=False)]
+            files = {entry.name for entry in inner}.difference(folders)
+            yield path, not all(name.endswith(_SOURCE) for name in files)
             waiting += [
-                f"{path}/{entry.name}" if path else entry.name
-                for entry in inner
-                if entry.name not in _FOREIGN and entry.is_dir(follow_symlinks=False)
+                f"{path}/{name}" if path else name for name in folders if name not in _FOREIGN
             ]
 
     def take(self) -> set[str]:
@@ -105,11 +128,12 @@ class Watch:
                 break
             at = 0
             while at < len(events):
-                folder, _, _, length = _EVENT.unpack_from(events, at)
+                folder, what, _, length = _EVENT.unpack_from(events, at)
                 at += _EVENT.size + length
                 name = os.fsdecode(events[at - length : at].rstrip(b"\0"))
                 path = self._folders.get(folder)
-                if name and path is not None and not name.endswith(_SOURCE):
+                is_file = name and not what & _OF_FOLDER
+                if is_file and path is not None and not name.endswith(_SOURCE):
                     opened.add(f"{path}/{name}" if path else name)
         return opened
 
@@ -117,5 +141,9 @@ class Watch:
         """Watch nothing any more."""
         file, self._file = self._file, -1
         if file >= 0:
-            with suppress(OSError):
-                self._close(file)
+            # the system waits until no event is under way: 20 ms in which others go on
+            Thread(target=self._end, args=(file,)).start()
+
+    def _end(self, file: int) -> None:
+        with suppress(OSError):
+            self._close(file)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import abc
 import asyncio
+import codecs
+import collections.abc
 import copyreg
 import csv
 import mimetypes
@@ -20,7 +23,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pytest_kl.original import original_functions
-from pytest_kl.process import Process
+from pytest_kl.process import Difference, Process
 
 
 def names(process: Process) -> set[tuple[str, bool]]:
@@ -89,6 +92,10 @@ def test_settings_of_the_library_are_compared(process: Process) -> None:
             "urllib.request.install_opener",
             lambda: urllib.request.install_opener(urllib.request.build_opener()),
         ),
+        (
+            "codecs.register_error",
+            lambda: codecs.register_error("kl_test", codecs.ignore_errors),
+        ),
         ("tempfile.tempdir", lambda: setattr(tempfile, "tempdir", "/kl-test")),
     ],
 )
@@ -116,6 +123,30 @@ def test_what_the_library_makes_when_it_is_asked_first_is_no_state(
     mimetypes.guess_type("a.txt")
     tempfile.gettempdir()
     asyncio.events._init_event_loop_policy()  # type: ignore[attr-defined]
+    assert names(process) == set()
+
+
+def test_what_is_registered_of_an_abstract_class_is_compared(own: ModuleType) -> None:
+    class Shape(abc.ABC):  # noqa: B024
+        pass
+
+    class Round:
+        pass
+
+    class Foreign:
+        pass
+
+    Shape.__module__ = Round.__module__ = own.__name__
+    own.__dict__["Shape"] = Shape
+    process = Process(lambda value: value is own)
+    process.begin()
+    collections.abc.Sized.register(Foreign)
+    assert names(process) == set()
+    Shape.register(Round)
+    (difference,) = process.compare()
+    assert difference == Difference(own, "Shape", is_as_before=False, is_inside=True)
+    collections.abc.Sized.register(Round)
+    assert names(process) == {("collections.abc.Sized.register", False)}
     assert names(process) == set()
 
 
