@@ -200,7 +200,7 @@ def _of_buffer(value: Any, kind: Any) -> list[Any]:
 
 
 def _layers_of(value: Any) -> list[Any]:
-    """An open file and what is below it, to what the system has. ValueError where it is detached."""
+    """An open file and those that it reads by, to that of the system. ValueError where it is detached."""
     layers = [value]
     for kind, below in _BELOW.items():
         if kind in classes_of(type(layers[-1])):
@@ -227,9 +227,11 @@ def _of_file(value: Any) -> list[Any]:
         place = _lseek(number, 0, _HERE)
     except (OSError, ValueError):
         return []  # it is closed, or has no place
-    tells = next((_TELLS[kind] for kind in classes_of(type(value)) if kind in _TELLS), None)
+    place_of = next(
+        (_PLACE_OF[kind] for kind in classes_of(type(value)) if kind in _PLACE_OF), None
+    )
     try:
-        return [tells(value) if tells else place, *_of_descriptor(number)]
+        return [place_of(value) if place_of else place, *_of_descriptor(number)]
     except OSError:  # a loop reads its lines
         return [_Moment(next(_moments))]
 
@@ -290,7 +292,7 @@ _BELOW: Final[Mapping[type, Callable[[Any], Any]]] = {
     BufferedRandom: BufferedRandom.__dict__["raw"].__get__,
 }
 """Class of an open file → what gives the one that it reads by."""
-_TELLS: Final = {kind: kind.tell for kind in (TextIOWrapper, BufferedReader, BufferedRandom)}
+_PLACE_OF: Final = {kind: kind.tell for kind in (TextIOWrapper, BufferedReader, BufferedRandom)}
 FILES: Final = frozenset((*_BELOW, FileIO))
 _BUILT_IN: Final[Mapping[type, Parts]] = {
     **dict.fromkeys(FILES, _of_file),

@@ -109,7 +109,7 @@ def test_what_cannot_be_asked_for_its_place(contents: Contents, lines: Path) -> 
 
 def test_a_file_that_a_program_made_up_is_never_what_it_was(contents: Contents) -> None:
     class Raw(io.RawIOBase):
-        def tell(self) -> int:
+        def seekable(self) -> bool:
             raise AssertionError("code of the program runs")
 
         def readable(self) -> bool:
