@@ -208,6 +208,19 @@ def _refuse_unknown(manifest: Manifest, survey: Survey, paths: _Paths) -> None:
     )
 
 
+def _refuse_ended(
+    moved_modules: Sequence[str], new_names: Mapping[str, str], paths: _Paths
+) -> None:
+    """UsageProblem where a module would be none under its new path, such as `shop.txt`."""
+    for path in moved_modules:
+        if paths.now(path) not in new_names:
+            raise UsageProblem(
+                f"{path} is a module, and {paths.now(path)} would be none.",
+                place="kl arch mv",
+                hint="Give NEW the ending that OLD has.",
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class _RenamedModules(ModuleNames):
     pairs: Mapping[str, str]
@@ -232,10 +245,11 @@ def _module_names(survey: Survey, paths: _Paths) -> _RenamedModules:
         spellings = {spelling for name in asked for spelling in _spellings(name, pairs, inverse)}
         old_names = module_names(before, spellings)
         new_names = module_names(after, spellings)
+        moved_modules = [path for path in old_names if paths.now(path) != path]
+        _refuse_ended(moved_modules, new_names, paths)
         pairs = {
             plain_name(old_names[path]): plain_name(new_names[paths.now(path)])
-            for path in old_names
-            if paths.now(path) != path
+            for path in moved_modules
         }
     inside = [name for name in pairs if pairs[name] != name]
     top = min(inside, key=lambda name: (name.count("."), name), default=paths.old)

@@ -144,6 +144,8 @@ def test_what_can_t_be_is_refused(folder: Path) -> None:
         ("src/shop/wib", "src/shop/wab", 'Did you mean "src/shop/web"'),
         ("src/shop/web", "src/shop/web/", "are the same"),
         ("", "src", "must be in the repository"),
+        ("src/shop/web.py", "src/shop/web.txt", "is a module, and src/shop/web.txt would be none"),
+        ("src/shop/web.py", "src/shop/page", "is a module, and src/shop/page would be none"),
         ("src/shop/web", "src/shop/core", 'layers "core" and "web" both own'),
     ):
         with pytest.raises(UsageProblem) as problem:
