@@ -313,6 +313,7 @@ def test_what_may_be_needed_stays(tmp_path: Path) -> None:
         ),
     ],
 )
+@pytest.mark.share(3)
 def test_what_others_may_notice_stays(tmp_path: Path, more: dict[str, str], printed: str) -> None:
     assert printed in reason(
         tmp_path,

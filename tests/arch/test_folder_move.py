@@ -96,6 +96,7 @@ def test_every_rule_gets_the_new_name_and_nothing_else_changes(folder: Path) -> 
 
 
 @pytest.mark.parametrize("first", ["git mv", "kl arch mv"])
+@pytest.mark.share(2)
 def test_a_move_and_its_rules_are_one_clean_commit(folder: Path, first: str) -> None:
     if first == "git mv":
         sh(folder, "mv", "src/shop/web", "src/shop/ui")

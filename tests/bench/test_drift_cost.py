@@ -44,6 +44,7 @@ def little_django(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 def test_files_in_no_layer_make_no_difference_between_the_verdicts(
     little_django: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -58,6 +59,7 @@ def test_files_in_no_layer_make_no_difference_between_the_verdicts(
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 def test_the_rules_it_leaves_fit_what_kl_follows_by_default(little_django: Repository) -> None:
     drift_cost.verified(little_django, None)
     assert (

@@ -304,6 +304,7 @@ def test_two_jobs_of_a_matrix_verify_and_a_policy_fails_what_is_not_proven(
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 def test_the_action_fails_loosened_rules_and_failing_tests(
     origin: Checkout, tmp_path: Path
 ) -> None:

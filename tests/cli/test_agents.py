@@ -47,6 +47,7 @@ def files(repo: Checkout) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("agent", FILES)
+@pytest.mark.share(2)
 def test_what_is_installed_is_registered_and_uninstalled_without_a_trace(
     repo: Checkout, agent: str
 ) -> None:

@@ -396,6 +396,7 @@ def test_quiet_prints_nothing_when_clean(in_shop: Call) -> None:
         ),
     ],
 )
+@pytest.mark.share(2)
 def test_rules_loosened_in_the_commits_they_judge_are_named(
     in_shop: Call, old: str, new: str, printed: str
 ) -> None:

@@ -198,6 +198,7 @@ def test_the_same_input_gives_the_same_bytes_and_no_rule_gives_the_same_items(
 @pytest.mark.parametrize(
     "text", ["rules: [", "rules:\n  - name: a\n    deny: {kinds: [memmory]}\n", ""]
 )
+@pytest.mark.share(3)
 def test_a_broken_policy_gives_no_package(shop: Checkout, text: str) -> None:
     package = document(shop)["package_id"]
     shop.write(".kl/policy.yaml", text)

@@ -543,6 +543,7 @@ def test_what_the_code_decided_is_proposed_once(tmp_path: Path, home: Path) -> N
 @pytest.mark.parametrize(
     "name", ["../../x", "ADR-0001\x1b[31m", "\u202eADR-0001", "a" * 5000, "ADR-0001/../../x", ""]
 )
+@pytest.mark.share(3)
 def test_odd_names_are_refused_and_shown_harmless(name: str, repo: Checkout) -> None:
     made(repo, "One")
     before = (repo.root / ".kl/knowledge/decisions/ADR-0001-one.md").read_bytes()

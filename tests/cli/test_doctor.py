@@ -112,6 +112,7 @@ def test_a_kind_that_is_wrong_is_named_with_its_place(repo: Checkout) -> None:
 @pytest.mark.parametrize(
     "harm", ["DROP TABLE receipt", "DELETE FROM schema_step", "DROP TABLE schema_step"]
 )
+@pytest.mark.share(3)
 def test_a_store_whose_tables_do_not_fit_is_damaged_and_not_our_bug(
     repo: Checkout, harm: str
 ) -> None:
@@ -153,6 +154,7 @@ def a_link(path: Path) -> None:
         (".kl/knowledge", a_file, "is a file, where kl stores a folder."),
     ],
 )
+@pytest.mark.share(3)
 def test_what_is_where_kl_keeps_something_else_is_named(
     repo: Checkout, name: str, put: Callable[[Path], None], states: str
 ) -> None:

@@ -178,6 +178,7 @@ def with_a_risk(repo: Checkout, home: str = "state") -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["broken", "gone"])
 @pytest.mark.parametrize("rests", ["state", "file"])
+@pytest.mark.share(2)
 def test_records_of_a_kind_that_nothing_describes_hinder_no_command(
     repo: Checkout, how: str, rests: str
 ) -> None:

@@ -110,6 +110,7 @@ no_auto_zones: Anything under legal/.
 @pytest.mark.slow
 @pytest.mark.requirement("B34", "B54")
 @pytest.mark.parametrize("first", ["seeds", "answers"])
+@pytest.mark.share(2)
 def test_answers_change_gates_modes_and_roles_whenever_they_were_given(
     repo: Checkout, first: str
 ) -> None:

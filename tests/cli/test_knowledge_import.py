@@ -166,6 +166,7 @@ verbs:
         {"status": " approved "},
     ],
 )
+@pytest.mark.share(2)
 def test_an_agent_approves_nothing_by_an_import(repo: Checkout, odd: dict[str, str]) -> None:
     repo.write(".kl/kinds/plan.yaml", PLAN)
     repo.write("a.json", json.dumps({"title": "A", **odd}))
@@ -231,6 +232,7 @@ def written(
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "yaml"])
 @pytest.mark.parametrize("env", [{}, {"LC_ALL": "C", "PYTHONUTF8": "0"}])
+@pytest.mark.share(2)
 def test_what_goes_out_comes_back_on_any_terminal(
     repo: Checkout, form: str, env: dict[str, str]
 ) -> None:

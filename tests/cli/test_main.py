@@ -222,6 +222,7 @@ HOSTILE = (
     ],
     ids=" ".join,
 )
+@pytest.mark.share(4)
 def test_what_an_argument_holds_reaches_no_terminal(
     tmp_path: Path, argv: tuple[str, ...], text: str
 ) -> None:

@@ -78,6 +78,7 @@ def shop(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> Checkout:
         (("evidence", "import", "junit", "junit.xml"), "Importing evidence"),
     ],
 )
+@pytest.mark.share(3)
 def test_long_work_is_shown_on_a_terminal_and_nothing_of_it_remains(
     shop: Checkout,
     command: tuple[str, ...],

@@ -52,6 +52,7 @@ def test_the_two_roles_that_kl_brings(repo: Checkout) -> None:
         ("docs", 1, "nothing is demanded"),
     ],
 )
+@pytest.mark.share(3)
 def test_the_gates_that_kl_brings(
     repo: Checkout, task_type: str, complexity: int, demands: str
 ) -> None:

@@ -101,6 +101,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", READING)
+@pytest.mark.share(3)
 def test_reading(scene: tuple[str, Scene], command: str) -> None:
     name, made = scene
     expected = TABLE[name]
@@ -124,6 +125,7 @@ def test_reading(scene: tuple[str, Scene], command: str) -> None:
         assert not made.repo.state.exists()
 
 
+@pytest.mark.share(3)
 def test_the_gate(scene: tuple[str, Scene]) -> None:
     name, made = scene
     done = made.kl("verify")
@@ -132,6 +134,7 @@ def test_the_gate(scene: tuple[str, Scene]) -> None:
     assert done.stdout or all(words in done.stderr for words in TABLE[name].messages)
 
 
+@pytest.mark.share(3)
 def test_what_is_written_by_hand(scene: tuple[str, Scene]) -> None:
     name, made = scene
     done = made.kl("claim", "add", "is fine", "--about", "file:a.py")
@@ -140,6 +143,7 @@ def test_what_is_written_by_hand(scene: tuple[str, Scene]) -> None:
     assert done.returncode == 0 or all(words in done.stderr for words in TABLE[name].messages)
 
 
+@pytest.mark.share(3)
 def test_the_doctor(scene: tuple[str, Scene], tmp_path: Path) -> None:
     name, made = scene
     if (
@@ -175,6 +179,7 @@ def test_a_command(scene: tuple[str, Scene]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.share(3)
 def test_commits_and_tests_are_unharmed(scene: tuple[str, Scene]) -> None:
     name, made = scene
     if name not in AT_WORK:

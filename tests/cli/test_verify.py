@@ -283,6 +283,7 @@ def test_an_older_store_is_not_assessed_until_it_is_accepted(proven: Checkout, f
 
 @pytest.mark.local_database
 @pytest.mark.parametrize("removed", ["kl.db", "", "emptied"])
+@pytest.mark.share(3)
 def test_a_store_that_was_removed(proven: Checkout, removed: str) -> None:
     if removed == "emptied":
         (proven.state / "kl.db").write_bytes(b"")

@@ -225,6 +225,7 @@ def test_neighbours_can_not_be_mistaken_for_each_other() -> None:
     assert [same for same in by_hash.values() if len(same) > 1] == []
 
 
+@pytest.mark.sweep
 def test_unparsed_and_parsed_again_the_standard_library_states_the_same() -> None:
     """`ast.unparse` keeps the tree and loses every comment and all layout."""
     compared = 0

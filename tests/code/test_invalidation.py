@@ -225,6 +225,7 @@ CHAINS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.share(3)
 def test_what_reaches_a_name_by_way_of_others_is_resolved_again(tmp_path: Path, chain: str) -> None:
     between, use = CHAINS[chain]
     files = {"core/__init__.py": "", "core/low.py": OLD, "use.py": use, "borne.py": NEW, **between}
@@ -295,6 +296,7 @@ LISTS = [
 
 @pytest.mark.parametrize("before", LISTS)
 @pytest.mark.parametrize("after", LISTS)
+@pytest.mark.share(4)
 def test_a_submodule_that_all_names_is_a_name_of_its_package(
     tmp_path: Path, before: str, after: str
 ) -> None:

@@ -44,6 +44,7 @@ def test_statements_on_other_lines_are_omitted() -> None:
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+@pytest.mark.share(4)
 def test_all_lines_give_the_whole_tree_in_its_order(path: Path) -> None:
     tree = ast.parse(path.read_bytes())
     whole = list(ast.walk(tree))

@@ -47,6 +47,7 @@ def worktree_graph(ws: Workspace) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.share(3)
 def test_any_commit_equals_a_fresh_checkout_of_it(tmp_path: Path, seed: int) -> None:
     chance, root = random.Random(seed), tmp_path / "repo"
     ws = repository(root, {path: chance.choice(CONTENTS) for path in PATHS[:5]})

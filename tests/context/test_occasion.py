@@ -47,6 +47,7 @@ def test_one_of_a_hundred_greetings_orders_and_questions_is_an_occasion_at_most(
     assert len(asked) > 580 and len(noticed) * 100 <= len(asked), noticed
 
 
+@pytest.mark.sweep
 def test_97_of_a_hundred_issues_are_an_occasion(workspaces: dict[str, Workspace]) -> None:
     asked = [(ws, text) for name, ws in workspaces.items() for text in prompts(f"issues-{name}")]
     missed = [text for ws, text in asked if not any(find_occasion(ws, text))]

@@ -42,6 +42,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
 
 
 @pytest.mark.parametrize("name", TASKS)
+@pytest.mark.share(2)
 def test_an_odd_task_is_answered(shop: Checkout, name: str) -> None:
     package = build(shop.workspace(), Request(TASKS[name]))
     assert "round_total:1" in package.text and len(package.text) <= 6000

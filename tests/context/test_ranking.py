@@ -350,6 +350,7 @@ def _with_history(memory: MemoryCode, ws: Workspace) -> MemoryCode:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 def test_a_real_library(tmp_path: Path, home: Path) -> None:
     """click as it is installed, through `kl context`: what people would ask about it."""
     folder = Path(click.__file__).parent

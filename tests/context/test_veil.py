@@ -435,6 +435,7 @@ def test_a_rule_may_name_a_page_of_docs_by_either_kind(office: Checkout, kind: s
 
 
 @pytest.mark.parametrize("kinds", ["", "kinds: [symbol], ", "kinds: [file], "])
+@pytest.mark.share(3)
 def test_names_of_denied_files_are_withheld_and_those_of_redacted_ones_stay(
     office: Checkout, kinds: str
 ) -> None:

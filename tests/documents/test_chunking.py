@@ -245,6 +245,7 @@ def test_an_icon_has_no_title_of_a_page_and_a_menu_that_nothing_closes_hides_not
         assert cut_bytes("a.html", page.encode(), Chunking()).text == text
 
 
+@pytest.mark.sweep
 def test_a_list_of_very_many_lines_is_cut_in_one_pass() -> None:
     began = process_time()
     made = cut_bytes("a.md", b"- a\n" * 200_000, Chunking())

@@ -73,6 +73,7 @@ def change(repo: Checkout, chance: random.Random) -> None:
 
 @pytest.mark.requirement("D18")
 @pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.share(3)
 def test_any_order_of_changes_leaves_the_index_that_is_built_from_nothing(
     repo: Checkout, seed: int
 ) -> None:

@@ -164,6 +164,7 @@ def test_what_the_policy_denies_is_not_read(repo: Checkout) -> None:
 
 
 @pytest.mark.parametrize("folder", [".git/kl", ".git", ".state"])
+@pytest.mark.share(3)
 def test_the_folders_of_git_and_of_kl_are_never_read(
     repo: Checkout, folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,7 @@ REFUSED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.share(2)
 def test_what_would_trouble_a_reader_is_refused(repo: Checkout, name: str) -> None:
     done = take(repo, REFUSED[name].receipt, run("b7").receipt)
     assert (done.new, len(done.problems)) == (1, 1)

@@ -164,6 +164,7 @@ def test_an_import_does_not_hide_the_run_of_the_same_name(db: Database) -> None:
 
 @pytest.mark.local_database
 @pytest.mark.slow
+@pytest.mark.sweep
 def test_an_unchanged_run_of_20000_tests_costs_at_most_4_bytes_a_test(repo: Checkout) -> None:
     dice = random.Random(5)
     names = [

@@ -199,6 +199,7 @@ def test_one_process_and_no_trace(repo: Repository, monkeypatch: pytest.MonkeyPa
     assert (calls, fingerprint(repo.top)) == (["git"], before)
 
 
+@pytest.mark.sweep
 def test_thousands_are_streamed(repo: Repository) -> None:
     lines = "".join(
         f"commit refs/heads/main\ncommitter A <a@b> {n} +0000\ndata {len(str(n))}\n{n}\n"

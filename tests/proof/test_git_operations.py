@@ -165,6 +165,7 @@ class World:
 
 
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.share(2)
 def test_results_survive_what_git_does_to_commits(
     seed: int, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,6 +95,7 @@ def test_a_status_that_a_wrapper_around_pytest_returns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("where", ["conftest.py", "cleanup"])
 @pytest.mark.parametrize("status", [0, 6])
+@pytest.mark.share(2)
 def test_a_process_that_ends_itself_at_exit(tmp_path: Path, where: str, status: int) -> None:
     at_exit = f"import atexit, os\ndef late(): os._exit({status})\n"
     at_exit += (

@@ -83,6 +83,7 @@ def test_pytest_exit_with_status_0_is_an_interruption(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mark", "word"), [("skip", "skipped"), ("xfail", "xfailed"), ("xfail(run=False)", "xfailed")]
 )
+@pytest.mark.share(2)
 def test_nothing_but_skips_and_expected_failures_is_no_pass(
     tmp_path: Path, mark: str, word: str
 ) -> None:

@@ -348,6 +348,7 @@ def test_a_record_that_a_test_removed_is_reported_as_removed(
     promised="the run is not recorded, and that is reported",
     injected="a test cuts, replaces or renames the capture",
 )
+@pytest.mark.share(2)
 def test_a_record_that_a_test_spoiled_is_reported_as_none(
     tmp_path: Path, act: str, why: str
 ) -> None:

@@ -33,6 +33,7 @@ def test_without_git_the_tests_run_and_one_line_states_what_is_missing(tmp_path:
 
 
 @pytest.mark.parametrize("state", ["no git", "no commit", "detached"])
+@pytest.mark.share(2)
 def test_repositories_of_every_sort_are_recorded(tmp_path: Path, state: str) -> None:
     if state == "detached":
         repository(tmp_path, PASSES)

@@ -145,6 +145,7 @@ def test_tests_that_vanish_without_being_deselected_are_counted(tmp_path: Path) 
         (["--setup-only"], 0, "finished", "2 of 2 selected tests gave no result"),
     ],
 )
+@pytest.mark.share(2)
 def test_a_run_of_no_test_is_no_pass(
     tmp_path: Path, args: list[str], exit_code: int, how: str, reason: str
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_run_of_no_test_is_no_pass(
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.share(2)
 def test_a_collection_error_is_one(tmp_path: Path, workers: str) -> None:
     files = {**TWO, "test_bad.py": "import nothing_of_that_name\n"}
     run = run_in(tmp_path, files, "-n", workers, exit_code=1 if workers == "2" else 2)

@@ -110,6 +110,7 @@ def test_what_is_no_evidence_states_why(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "count"), [(["-q"], 2), (["-qq"], 0), (["-qqq"], 0), (["-p", "no:terminal"], 0)]
 )
+@pytest.mark.share(2)
 def test_it_is_as_quiet_as_pytest_was_asked_to_be(
     tmp_path: Path, args: list[str], count: int
 ) -> None:

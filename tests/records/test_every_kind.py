@@ -96,6 +96,7 @@ def test_every_field_takes_what_fits_and_gives_it_back(kind: Kind) -> None:
 
 
 @BY_NAME
+@pytest.mark.share(3)
 def test_every_text_comes_back_as_it_was(kind: Kind) -> None:
     for text in naughty():
         raw = {
@@ -129,6 +130,7 @@ NESTED = ANY | st.lists(ANY, max_size=3) | st.dictionaries(st.text(max_size=5), 
 
 @BY_NAME
 @given(data=st.data())
+@pytest.mark.share(3)
 def test_whatever_is_given_is_stored_or_refused_with_a_reason(
     kind: Kind, data: st.DataObject
 ) -> None:

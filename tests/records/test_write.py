@@ -73,6 +73,7 @@ def test_numbers_that_git_has_seen_on_any_branch_are_taken(repo: Checkout, ws: W
     assert create_record(ws, FILED, RULING).id == "RUL-0042"
 
 
+@pytest.mark.share(2)
 def test_writers_side_by_side_get_numbers_of_their_own(repo: Checkout) -> None:
     made: list[str] = []
 

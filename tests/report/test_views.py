@@ -34,6 +34,7 @@ def test_each_view_is_accessible(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("visit", [{"color_scheme": "dark"}], indirect=True)
+@pytest.mark.sweep
 def test_each_view_has_enough_contrast_in_the_dark(visit: Visit) -> None:
     broken = []
     for view in MAIN:
@@ -155,6 +156,7 @@ def test_the_keyboard_reaches_every_view_and_the_search(visit: Visit) -> None:
     assert page.evaluate("document.activeElement.id") == "main"
 
 
+@pytest.mark.sweep
 def test_a_table_of_any_length_has_few_rows_in_the_document(visit: Visit) -> None:
     page = visit.open("big", "proof")
     assert page.locator(".table tr[aria-rowindex]").count() < 60
@@ -258,6 +260,7 @@ def test_what_fails_comes_first_and_a_test_shows_its_runs(visit: Visit) -> None:
     assert label.startswith("30 runs: ") and "failed" in label
 
 
+@pytest.mark.sweep
 def test_twenty_thousand_tests_are_filtered_and_scrolled_at_once(visit: Visit) -> None:
     page = visit.open("big", "tests")
     assert page.locator(".table tr[aria-rowindex]").count() < 80

@@ -70,6 +70,7 @@ def test_versions_are_ordered_to_the_patch_release(tmp_path: Path, system: str) 
 
 
 @pytest.mark.parametrize("environ", [{}, {"HOME": ""}, {"HOME": "/nowhere"}])
+@pytest.mark.share(3)
 def test_without_a_home_the_path_is_enough(
     tmp_path: Path, system: str, environ: dict[str, str]
 ) -> None:

@@ -419,6 +419,7 @@ def test_no_attack_makes_a_proof_or_ends_with_a_traceback(prey: Prey) -> None:
 
 
 @pytest.mark.parametrize("kind", ["blob", "tree", "tag"])
+@pytest.mark.share(2)
 def test_a_ref_that_is_no_commit_is_read_as_its_content_or_not_at_all(
     prey: Prey, kind: str
 ) -> None:

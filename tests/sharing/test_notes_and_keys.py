@@ -463,6 +463,7 @@ def test_a_signature_for_another_purpose_is_refused(keys: dict[str, Path]) -> No
         ('valid-before="soon"', ""),
     ],
 )
+@pytest.mark.share(3)
 def test_a_teams_keys_count_as_they_are_in_the_trusted_commit(
     repo: Checkout, keys: dict[str, Path], options: str, origin: str
 ) -> None:
@@ -564,6 +565,7 @@ def test_of_checks_that_state_the_same_the_newest_travels(repo: Checkout) -> Non
     assert len(added) == 1 and added[0]["run"] != newest["run"]
 
 
+@pytest.mark.sweep
 def test_a_run_of_20000_tests_is_small(repo: Checkout) -> None:
     tests = [
         (
@@ -616,6 +618,7 @@ def test_notes_of_an_enemy_do_no_harm(
     assert len([one for one in bob.entries() if one.receipt.source == "pytest"]) == 1
 
 
+@pytest.mark.sweep
 def test_32_syncs_side_by_side_converge(
     clones: Callable[[str], Checkout], keys: dict[str, Path]
 ) -> None:

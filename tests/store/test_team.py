@@ -57,6 +57,7 @@ def used_by(
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 def test_32_writers_on_4_machines_lose_double_and_reorder_nothing(
     tmp_path: Path, home: Path, team: TeamServer
 ) -> None:

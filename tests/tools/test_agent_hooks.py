@@ -476,6 +476,7 @@ def receipts(repo: Checkout) -> list[tuple[str, Any, str]]:
         ("cursor", "postToolUseFailure", {"error_message": "Command failed with exit code 4"}, 4),
     ],
 )
+@pytest.mark.share(3)
 def test_an_exit_code_is_recorded_as_reported_and_never_as_proof(
     shop: Checkout, agent: str, event: str, more: dict[str, Any], exit: int | None
 ) -> None:

@@ -77,6 +77,7 @@ def test_applying_makes_these_changes_and_a_second_time_there_is_nothing_to_do(
 
 @pytest.mark.both_databases
 @pytest.mark.requirement("A67", "A68")
+@pytest.mark.share(2)
 def test_ephemeral_files_follow_git_and_never_take_evidence(repo: Checkout) -> None:
     untidy(repo)
     repo.write(LIFECYCLE_FILE, "ConfidenceDecayDays: soon\n")

@@ -225,6 +225,7 @@ def _as(repo: Checkout, name: str) -> Workspace:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
+@pytest.mark.sweep
 def test_nothing_is_lost_and_nothing_directs_without_a_person(repo: Checkout, seed: int) -> None:
     agents = {name: _as(repo, name) for name in ("bot", "robot")}
     world = World(repo, random.Random(seed), _as(repo, ""), agents)

@@ -357,6 +357,7 @@ CHANGES: dict[str, Mapping[str, str | None]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.share(3)
 def test_after_an_edit_the_links_are_those_of_a_graph_built_from_nothing(
     name: str, tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ def calls_of(run: Callable[[Workspace], Any], ws: Workspace) -> int:
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
+@pytest.mark.share(2)
 def test_four_times_as_many_links_cost_little_more_than_four_times(
     files: Callable[[int], Files], few: int, many: int, tmp_path: Path
 ) -> None:

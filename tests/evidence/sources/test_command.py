@@ -184,6 +184,7 @@ sys.exit(7)
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1"])
+@pytest.mark.share(2)
 def test_a_signal_that_we_get_goes_to_the_command(repo: Checkout, name: str) -> None:
     with started(repo, *python(TRAPS)) as process:
         assert process.stdout is not None
