@@ -77,6 +77,7 @@ def without_ids(text: str) -> str:
     return re.sub(r"\b[0-9a-f]{8,}\b", "ID", text)
 
 
+@pytest.mark.sweep
 def test_nothing_of_a_command_in_this_process_outlives_it(repo: Checkout) -> None:
     repo.kl("status")  # imports what it needs
     before = state()

@@ -105,6 +105,7 @@ ASK = (
 )
 
 
+@pytest.mark.sweep
 def test_what_one_clone_stored_another_finds_as_in_a_store_of_its_own(
     clones: tuple[Checkout, Checkout], tmp_path: Path
 ) -> None:

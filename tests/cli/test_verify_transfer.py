@@ -284,6 +284,7 @@ def test_slow():
 @pytest.mark.skipif(
     sys.version_info < (3, 12), reason="executed symbols are recorded from Python 3.12 on"
 )
+@pytest.mark.sweep
 def test_impacted_tests_end_whatever_the_tests_are_called(tmp_path: Path, home: Path) -> None:
     files = {
         "lib/__init__.py": "from lib.core import total\n",

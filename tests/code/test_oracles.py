@@ -100,6 +100,7 @@ def compare(folder: Path, visitor_class: type[Visitor], names: str = "") -> int:
     "package",
     [*(pytest.param(one, marks=pytest.mark.slow) for one in ("kl_hooks", "click")), "pluggy"],
 )
+@pytest.mark.share("kl_hooks", "pluggy")
 def test_definitions_are_those_that_libcst_sees(package: str) -> None:
     assert compare(source_of(package), Definitions) > 50
 

@@ -296,6 +296,7 @@ def altered(dice: random.Random, value: Any) -> Any:
     promised="what changes a receipt is found",
     injected="random bits of the database are flipped",
 )
+@pytest.mark.sweep
 def test_a_flipped_bit_in_the_file_is_found_where_it_matters(
     full: Checkout, tmp_path: Path
 ) -> None:

@@ -25,7 +25,7 @@ def hidden(repo: Checkout) -> HiddenFiles:
 
 
 @pytest.mark.parametrize("effect", ["deny", "redact"])
-@pytest.mark.share(2)
+@pytest.mark.share("redact")
 def test_no_command_shows_what_is_hidden(hidden: HiddenFiles, effect: str) -> None:
     hidden.hide(effect)
     done = hidden.repo.kl("proof", "impacted", env=AGENT)
@@ -39,6 +39,7 @@ def test_no_command_shows_what_is_hidden(hidden: HiddenFiles, effect: str) -> No
 
 
 @pytest.mark.parametrize("effect", ["deny", "redact"])
+@pytest.mark.share("redact")
 def test_no_tool_shows_what_is_hidden(hidden: HiddenFiles, effect: str) -> None:
     hidden.hide(effect)
     for name, arguments in TOOLS:

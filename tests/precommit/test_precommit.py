@@ -170,6 +170,7 @@ def test_skip_and_no_verify_work_and_the_push_is_blocked(
     assert passed.returncode == 0, passed.stdout + passed.stderr
 
 
+@pytest.mark.sweep
 def test_a_commit_that_only_deletes_is_checked_and_all_files_can_be(
     shop: Repository, env: dict[str, str]
 ) -> None:
@@ -189,6 +190,7 @@ def test_a_commit_that_only_deletes_is_checked_and_all_files_can_be(
     assert manual.returncode == 0, manual.stdout + manual.stderr
 
 
+@pytest.mark.sweep
 def test_set_up_without_installing_kl_and_a_manifest_that_must_be_there(
     source: Path, env: dict[str, str], tmp_path: Path
 ) -> None:
@@ -246,6 +248,7 @@ def test_it_can_be_tried_without_installing_anything(
 
 
 @pytest.mark.requirement("D40", "A22")
+@pytest.mark.sweep
 def test_what_is_written_is_checked_as_it_is_staged(
     shop: Repository, source: Path, env: dict[str, str]
 ) -> None:

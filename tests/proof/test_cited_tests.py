@@ -230,6 +230,7 @@ def test_a_failure_that_ended_a_run_refutes_the_claims_that_cite_it(prices: Pric
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 def test_an_agent_s_confirmation_is_worth_an_agent_s_word(prices: Prices) -> None:
     prices.edit("prices.py", {"price():\n    return 1": "price():\n    return 3"})
     call = ("tool", "--allow-write", "claim_confirm", json.dumps({"id": prices.ids["uncited"]}))

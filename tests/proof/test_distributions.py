@@ -155,6 +155,7 @@ def test_an_upgrade_makes_the_tests_stale_that_reach_it_and_no_others(
 
 
 @needs_symbols
+@pytest.mark.sweep
 def test_a_failure_that_passed_since_is_none_after_an_upgrade_but_must_run(
     project: Path, site: Path
 ) -> None:

@@ -83,6 +83,7 @@ def record(folder: Path, *args: str) -> int:
     return run_pytest(folder, *args, "-p", "no:randomly").returncode
 
 
+@pytest.mark.sweep
 def test_results_count_no_more_that_a_new_test_may_spoil(tmp_path: Path) -> None:
     folder = repository(tmp_path / "program", FILES)
     assert record(folder) == 0
@@ -102,6 +103,7 @@ def test_results_count_no_more_that_a_new_test_may_spoil(tmp_path: Path) -> None
     assert verify(folder) == 0
 
 
+@pytest.mark.sweep
 def test_all_results_rest_on_the_working_folder(tmp_path: Path) -> None:
     folder = repository(tmp_path / "program", FILES)
     assert record(folder) == 0
@@ -116,6 +118,7 @@ def test_all_results_rest_on_the_working_folder(tmp_path: Path) -> None:
     assert impacted(folder) == set()
 
 
+@pytest.mark.sweep
 def test_parts_of_one_suite_spoil_nothing_of_each_other(tmp_path: Path) -> None:
     folder = repository(tmp_path / "program", {**FILES, "test_a.py": LEAVING})
     for part in ("test_m.py", "test_a.py", "test_n.py"):
@@ -126,6 +129,7 @@ def test_parts_of_one_suite_spoil_nothing_of_each_other(tmp_path: Path) -> None:
     assert impacted(folder) == set()
 
 
+@pytest.mark.sweep
 def test_a_value_that_other_code_computed_may_be_spoiled(tmp_path: Path) -> None:
     """The test that gets the value needs no file that has what was left changed."""
     registry = "import functools\nMAKERS = []\n@functools.cache\ndef value(): return MAKERS[0]()\n"

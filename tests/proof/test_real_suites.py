@@ -55,7 +55,7 @@ take less time.
 
 
 @pytest.mark.parametrize("pin", SUITES, ids=lambda pin: pin.partition("=")[0])
-@pytest.mark.share("iniconfig", "itsdangerous")
+@pytest.mark.share("iniconfig")
 def test_a_plain_run_proves_the_suite_of(pin: str, tmp_path: Path) -> None:
     root, site = sdist(pin, tmp_path / "sdist"), tmp_path / "site"
     environ = environment(tmp_path)

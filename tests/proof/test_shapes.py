@@ -366,6 +366,7 @@ def test_parts_whose_tests_change_their_names_are_not_the_whole(repo: Checkout) 
     assert not verdict(repo)["accepted"]
 
 
+@pytest.mark.sweep
 def test_a_run_that_was_refused_is_no_baseline(repo: Checkout) -> None:
     files(repo, FILES)
     assert repo.pytest("-q").returncode == 0
@@ -384,6 +385,7 @@ def test_a_run_that_was_refused_is_no_baseline(repo: Checkout) -> None:
         ("src/shop.py", '"""\n>>> 1 + 1\n3\n"""\n', ("--doctest-modules", "src")),
     ],
 )
+@pytest.mark.share(2)
 def test_a_failure_of_what_only_an_option_made_a_test_is_settled_by_a_complete_run(
     repo: Checkout, name: str, text: str, args: tuple[str, ...]
 ) -> None:

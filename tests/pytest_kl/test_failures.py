@@ -195,6 +195,7 @@ def test_what_changed_since_it_passed_comes_before_all_else(repo: Path) -> None:
     assert line in run_pytest(repo).stdout
 
 
+@pytest.mark.sweep
 def test_of_many_runs_only_the_last_pass_is_compared(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,7 @@ def test_each_view_has_enough_contrast_in_the_dark(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("visit", [{"viewport": NARROW}], indirect=True)
+@pytest.mark.sweep
 def test_each_view_fits_a_narrow_window(visit: Visit) -> None:
     broken = []
     for view in VIEWS:
@@ -66,6 +67,7 @@ def test_contracts_are_listed_with_the_broken_ones_first(visit: Visit) -> None:
     assert page.get_by_role("region", name="Contracts of import-linter").count() == 0
 
 
+@pytest.mark.sweep
 def test_names_of_tests_are_not_squeezed_on_paper(visit: Visit) -> None:
     page = visit.open("small", "tests")
     visit.page.emulate_media(media="print")
@@ -76,6 +78,7 @@ def test_names_of_tests_are_not_squeezed_on_paper(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("sample", ["empty", "big"])
+@pytest.mark.share(2)
 def test_nothing_and_very_much_are_shown(visit: Visit, sample: str) -> None:
     for view in VIEWS:
         page = visit.open(sample, view)
@@ -213,6 +216,7 @@ def test_forbidden_imports_are_red_with_their_line_and_decision(visit: Visit) ->
     assert visit.text(".panel h2").startswith("ADR-0001: ")
 
 
+@pytest.mark.sweep
 def test_a_cycle_takes_no_arrow_from_the_nearest_layers(visit: Visit) -> None:
     arrows = []
     for sample in ("small", "cycle"):
@@ -228,6 +232,7 @@ def test_the_filter_of_modules_marks_them_in_the_picture(visit: Visit) -> None:
     assert page.locator(".map .module.hit").count() == 6
 
 
+@pytest.mark.sweep
 def test_without_a_manifest_folders_are_ordered_by_their_imports(visit: Visit) -> None:
     page = visit.open("folders", "map")
     assert visit.text("h1:visible") == "Folders and their imports"

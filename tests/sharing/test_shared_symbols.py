@@ -264,6 +264,7 @@ def test_the_sets_of_a_test_cost_35_bytes() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="recorded from CPython 3.12 on")
+@pytest.mark.sweep
 def test_shallow_and_partial_clones_have_the_evidence_and_a_million_lines_are_not_read(
     clones: Callable[[str], Checkout],  # noqa: F811
     keys: dict[str, Path],  # noqa: F811

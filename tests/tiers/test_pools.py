@@ -29,6 +29,7 @@ from kl_hooks.tiers.pools import (
     write_pool,
 )
 from kl_hooks.tiers.router import Memory
+from tests.shares import by_steps
 from tests.support import NOW, Checkout
 
 from .test_tiers import A, B, answer, ask
@@ -215,11 +216,12 @@ def test_pools_of_a_session_end_with_it(repo: Checkout) -> None:
 FORK = """
 import os, sys
 from kl_hooks.tiers import pools
-for number in range(32):
+count = int(sys.argv[1])
+for number in range(count):
     if os.fork() == 0:
         break
 else:
-    sys.exit(max(abs(os.waitstatus_to_exitcode(os.wait()[1])) for _ in range(32)))
+    sys.exit(max(abs(os.waitstatus_to_exitcode(os.wait()[1])) for _ in range(count)))
 """
 WRITER = """
 from pathlib import Path
@@ -242,11 +244,13 @@ while True:
 @pytest.mark.slow
 @pytest.mark.requirement("D10")
 @pytest.mark.share("sqlite")
-def test_32_writers_at_once_lose_nothing(repo: Checkout) -> None:
+@by_steps(4)
+def test_32_writers_at_once_lose_nothing(repo: Checkout, step: int) -> None:
+    count = 32 // step
     ws = repo.workspace()
     write_pool(ws, ME, "default", "count", 0)
     done = subprocess.run(
-        [sys.executable, "-c", FORK + WRITER],
+        [sys.executable, "-c", FORK + WRITER, str(count)],
         cwd=repo.root,
         capture_output=True,
         text=True,
@@ -257,10 +261,9 @@ def test_32_writers_at_once_lose_nothing(repo: Checkout) -> None:
     assert done.returncode == 0, done.stderr
     pool, entry = read_pool(ws, ME, "default")
     changes = pool_statistics(ws, ME, "default")["changes"]
-    assert (entry.value["count"], pool.version, changes) == (32, 1 + 2 * 32, 1 + 2 * 32), (
-        done.stderr
-    )
-    assert all(entry.value[f"w{number}"] == {"n": 1} for number in range(32))
+    versions = 1 + 2 * count
+    assert (entry.value["count"], pool.version, changes) == (count, versions, versions), done.stderr
+    assert all(entry.value[f"w{number}"] == {"n": 1} for number in range(count))
 
 
 LEAF = st.none() | st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=2)

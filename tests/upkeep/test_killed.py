@@ -164,6 +164,7 @@ def test_killed_at_any_step_the_next_run_ends_the_same(
     promised="they end as one would",
     injected="two upkeeps at once",
 )
+@pytest.mark.sweep
 def test_two_at_once_end_as_one_would(messy: Checkout) -> None:
     call = [sys.executable, "-P", "-c", CALL, str(messy.root), "0", str(NOW)]
     both = [

@@ -133,6 +133,7 @@ def test_recording_changes_nothing_about_a_run(pin: str, h11: Checkout, tmp_path
     assert run(*plugin, "--kl-symbols=on", "--kl-symbols-subprocess") == without
 
 
+@pytest.mark.sweep
 def test_evidence_of_a_dirty_run_holds_for_the_commit_that_follows(h11: Checkout) -> None:
     path = h11.root / "h11" / "_version.py"
     path.write_text(path.read_text(encoding="utf-8") + "\nCHANGED = True\n", encoding="utf-8")

@@ -213,6 +213,7 @@ def test_what_an_earlier_kl_did_not_record_transfers_nothing_across_a_change_of_
 
 
 @pytest.mark.parametrize(("commit", "gate_code"), [("860b4b5", 0), ("829f1fdd", 3)])
+@pytest.mark.share(2)
 def test_an_earlier_kl_records_beside_a_newer_store_and_its_gates_state_that(
     commit: str, gate_code: int, earlier_kl: Callable[[str], EarlierKl], shop: Checkout
 ) -> None:
