@@ -267,6 +267,7 @@ def _run_reasons(runs: Sequence[JudgedRun], parts: Sequence[Entry]) -> Iterator[
     because they prove the content together.
     """
     part_ids = {entry.id for entry in parts}
+    selections = 0
     for judged in runs:
         run = judged.run
         if run.other is not None:
@@ -283,12 +284,16 @@ def _run_reasons(runs: Sequence[JudgedRun], parts: Sequence[Entry]) -> Iterator[
                 words = selection_words(run.receipt)
             else:
                 words = ""
-            if words:
+            selections += bool(words)
+            # the newest of them is enough: an agent runs dozens
+            if words and selections == 1:
                 text = f"only a selection ran ({words})"
             else:
                 text = ""
         if text:
             yield f"{run.label}: {text}"
+    if selections > 1:
+        yield f"{counted(selections - 1, 'older run')}: only a selection ran, too"
 
 
 def _removable(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code.query.lookup import symbols_in_file
 from kl_hooks.code.scanner.python import scan_guarded
+from kl_hooks.evidence.executed import test_path
 from kl_hooks.model.symbol import last_name, split_id
 from kl_hooks.model.text import counted, defuse, name_list, one_line
 from kl_hooks.proof.reliance import reliance, test_files_by_worth, test_files_named_after
@@ -54,12 +55,13 @@ def edit_note(
     with ws.store.reading("graph") as db:
         if db is None:  # a first graph of a large repository is no price of an edit
             return nothing
-        changed = [
-            symbol
+        path_of = {
+            symbol: path
             for path, text in texts_before.items()
             for symbol in _changed(ws, db, path, text)
             if symbol not in noted
-        ][:_SYMBOLS]
+        }
+        changed = list(path_of)[:_SYMBOLS]
         relies = reliance(ws, db, changed, _USES, is_shown)
         named_after = list(test_files_named_after(db, texts_before))
     users = {
@@ -68,11 +70,16 @@ def edit_note(
         for user in relies.users.get(symbol, ())
         if user.id not in changed and split_id(user.id)[0] in _KINDS
     }
-    tests = set().union(*relies.tests.values())
+    # who edits a test file runs it
+    tests_of = {
+        symbol: [test for test in tests if test_path(test) != path_of[symbol]]
+        for symbol, tests in relies.tests.items()
+    }
+    tests = set[str]().union(*tests_of.values())
     if not users and not tests:
         return nothing
     is_executed = any(symbol in relies.executed for symbol in changed)
-    by_worth = test_files_by_worth(relies.tests)
+    by_worth = test_files_by_worth(tests_of)
     # the file that is named after the changed one tests it first
     files = list(dict.fromkeys((*(path for path in named_after if path in by_worth), *by_worth)))
     of_tests = _Tests(len(tests), files, is_executed)

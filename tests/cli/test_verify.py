@@ -447,6 +447,11 @@ def test_reasons_of_partial_runs_are_not_reported_of_a_proven_content(proven: Ch
     proven.write("src/a.py", "A = 1\n")
     assert proven.pytest("-q", "-k", "test_a").returncode == 0
     assert "only a selection ran (-k 'test_a'" in proven.kl("verify").stdout
+    # of several the newest is named
+    assert proven.pytest("-q", "-k", "test_a or test_none").returncode == 0
+    shown = proven.kl("verify").stdout
+    assert "only a selection ran (-k 'test_a or test_none'" in shown
+    assert "\n  1 older run: only a selection ran, too\n" in shown and "-k 'test_a'" not in shown
 
 
 @pytest.mark.slow

@@ -981,6 +981,26 @@ def test_an_edit_that_nobody_relies_on_brings_nothing(
     assert edited(cart, old, new, path) is None
 
 
+def test_the_tests_of_an_edited_test_file_are_not_named(cart: Checkout) -> None:
+    helper = "def made() -> Cart:\n    return Cart()\n\n\n"
+    text = CART_TEST.replace("def test_total", f"{helper}def test_total").replace(
+        "Cart().t", "made().t"
+    )
+    cart.write("tests/test_cart.py", text)
+    cart.commit()
+    cart.kl("graph", "build")
+    assert edited(cart, "return Cart()", "return (Cart())", "tests/test_cart.py") is None
+    # those of another file are
+    cart.write(
+        "tests/test_page.py", "from tests.test_cart import made\n\n\ndef test_page():\n    made()\n"
+    )
+    cart.write("tests/__init__.py", "")
+    cart.commit()
+    cart.kl("graph", "build")
+    note = context(edited(cart, "return (Cart())", "return Cart(*[])", "tests/test_cart.py"))
+    assert "1 test calls made: pytest tests/test_page.py" in note
+
+
 def test_a_caller_that_the_policy_denies_is_not_named_after_an_edit(cart: Checkout) -> None:
     rule = "version: 1\nrules:\n  - name: page\n    deny: {paths: [shop/page.py]}\n"
     cart.write(".kl/policy.yaml", rule)
