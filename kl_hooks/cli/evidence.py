@@ -293,9 +293,14 @@ def import_(imported: operations.ImportedEvidence, _request: operations.ImportRe
         state = "known already"
     else:
         state = "imported"
-    tests = counted(coverage.tests, "test")
-    symbols = counted(coverage.symbols, "symbol")
-    echo(f"run {short(coverage.run, 8)} {state}: {tests} executed {symbols}.")
+    if coverage.tests:
+        subject = counted(coverage.tests, "test")
+    else:
+        subject = "the run"
+    measured = counted(coverage.symbols + coverage.unreached, "measured symbol")
+    files = counted(coverage.files, "file")
+    line = f"{subject} executed {coverage.symbols} of {measured} in {files}"
+    echo(f"run {short(coverage.run, 8)} {state}: {line} ({coverage.format}).")
 
 
 @operation_command(operations.EXPORT, group=evidence)

@@ -337,6 +337,8 @@ def _print_relations(shown: operations.ShownNode) -> None:
     _print_link_group("used by", page.used_by, "source")
     _print_ids("tests", page.tests)
     _print_ids("executed by", [_execution_line(test.result) for test in shown.executed_by])
+    if shown.measured is not None:
+        echo_line(f"{'coverage':<14} {shown.measured.words()}")
     _print_ids(
         "runtime-only",
         [

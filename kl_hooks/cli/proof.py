@@ -252,12 +252,23 @@ def tests(executing: operations.ExecutingTests, request: operations.SymbolReques
     """Print the tests that executed a symbol."""
     if executing.is_executed:
         none = "no test that you may see executed it."
+    elif executing.runs:
+        none = ""
     else:
         none = _NOT_EXECUTED
     _print_rows((_test_line(test) for test in executing.tests.shown), executing.tests, none)
+    echo_lines(_measured_lines(executing.runs))
 
 
 _NOT_EXECUTED = "no recorded test executed it."
+
+
+def _measured_lines(rows: Sequence[operations.MeasuredByRun]) -> Iterator[str]:
+    for row in rows:
+        when = row.shown.ended[:16].replace("T", " ")
+        yield f"{split_id(row.symbol)[1]}: {row.shown.words()}; measured {when}"
+    if any(row.shown.is_executed for row in rows):
+        yield "Which test executed it is not known: such a report names none."
 
 
 def _test_line(test: SymbolTest) -> str:

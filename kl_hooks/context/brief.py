@@ -27,9 +27,11 @@ from kl_hooks.context.rare_words import RARE_WORDS, rare_word_places
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.executed import test_path
 from kl_hooks.index.postings import text_terms
+from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import PLACE, Candidate, Signals, placed, symbol_candidate
 from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import counted, defuse, name_list, one_line, quoted_field, quoted_lines
+from kl_hooks.proof.measured import coverage_words
 from kl_hooks.proof.reliance import reliance, test_files_by_worth, test_files_named_after
 from kl_hooks.proof.symbol_tests import results
 
@@ -312,13 +314,13 @@ def with_facts(
         for name, tests_of_symbol in relies.tests.items()
         if tests_of_symbol
     }
-    outcomes = results(ws, tests, relies.executed)
-    facts = {
-        candidate.id: "; ".join(
-            _facts(candidate, relies, states.get(candidate.id, ""), outcomes.get(candidate.id))
-        )
-        for candidate in chosen
-    }
+    outcomes = results(ws, tests, relies.executed, relies.assumed)
+    coverage = coverage_words(ws, db, [name for name in ids if name not in relies.executed])
+    facts = {}
+    for candidate in chosen:
+        name = candidate.id
+        parts = _facts(candidate, relies, states.get(name, ""), outcomes.get(name))
+        facts[name] = "; ".join(filter(None, (*parts, coverage.get(name))))
     proofs = {name: outcome.words() for name, outcome in outcomes.items()}
     described = {
         name: tuple(
@@ -382,7 +384,8 @@ def _facts(
             verb = "executed by"
         else:
             verb = "called by"
-        yield f"{verb} {counted(len(tests), 'test')}"
+        assumed = f", {Tier.ASSUMED.word}" if candidate.id in relies.assumed else ""
+        yield f"{verb} {counted(len(tests), 'test')}{assumed}"
 
 
 def _test_files(

@@ -22,12 +22,13 @@ from kl_hooks.evidence.assertions import known_assertions
 from kl_hooks.evidence.claims import claims_about
 from kl_hooks.git.repository import git_in
 from kl_hooks.graph import links
-from kl_hooks.model.claim import OLDER_TREE, REFUTED, Claim
+from kl_hooks.model.claim import OLDER_TREE, REFUTED, Claim, Tier
 from kl_hooks.model.package import CODE, Candidate, Task, symbol_candidate
 from kl_hooks.model.request import BRIEF, Request
 from kl_hooks.model.symbol import is_test_path, language_of, record_node, split_id
-from kl_hooks.model.text import name_list, one_line
+from kl_hooks.model.text import counted, name_list, one_line
 from kl_hooks.proof.freshness import assess
+from kl_hooks.proof.measured import coverage_words
 from kl_hooks.proof.symbol_tests import results, tests_calling, tests_executing
 from kl_hooks.records.citations import ended_citations
 from kl_hooks.records.liveness import live_records
@@ -656,8 +657,15 @@ def _described(
     }
     tests, executing, assumed = _tests_of(ws, db, source, files)
     words = {
+        name: f"executed by {counted(len(tests[name]), 'test')}, {Tier.ASSUMED.word}"
+        for name in assumed & tests.keys()
+    }
+    words |= {
         name: result.words() for name, result in results(ws, tests, executing, assumed).items()
     }
+    unexecuted = [candidate.id for candidate in source if candidate.id not in executing]
+    for name, shown in coverage_words(ws, db, unexecuted).items():
+        words[name] = "; ".join(filter(None, (words.get(name), shown)))
     lists = {name: tuple(_with(row, bodies, words) for row in rows) for name, rows in lists.items()}
     have = {row.id for rows in lists.values() for row in rows}
     extra = [

@@ -62,6 +62,10 @@ _ORPHANED: Final = 7 * 24 * 3600.0
 NEWEST_SHARED: Final = 40
 """The newest runs of a writer, whose sets travel and stay: no more are looked at for one content.
 """
+_UNREACHED: Final = "unreached"
+"""The sort of the part with what a coverage report measured and nothing executed."""
+_REPORTS_ASKED: Final = 10
+"""The newest imported coverage reports that are asked whether the run executed a symbol."""
 _MOST_CACHED: Final = 8
 """Runs: of one of thousands of tests tens of megabytes are cached."""
 _RUNS_ASKED: Final = 30
@@ -287,6 +291,8 @@ class Executed:
     """
     distributions: Uses | None = None
     """What its files import from installed distributions; None where that was not recorded."""
+    unreached: frozenset[SymbolHash] = frozenset()
+    """Of an imported coverage report: functions that it measured, and that were not executed."""
 
     @property
     def knows_opened(self) -> bool:
@@ -509,6 +515,7 @@ def executed_to_dict(executed: Executed) -> dict[str, Any]:
         **({"listed": dict(executed.listed)} if executed.listed else {}),
         **({"private": dict(executed.private)} if executed.private else {}),
         **({"left": _left_to_dict(executed)} if executed.left else {}),
+        **({"unreached": _unreached_to_list(executed)} if executed.unreached else {}),
     }
 
 
@@ -587,6 +594,7 @@ def executed_from_dict(plain: Any) -> Executed:
             private={_text(key): _text(seal) for key, seal in plain.get("private", {}).items()},
             left=_left_from_dict(plain.get("left", {})),
             distributions=_uses(plain.get("distributions")),
+            unreached=_unreached_from_list(plain.get("unreached", ())),
         )
     except (KeyError, TypeError, AttributeError, IndexError) as problem:
         raise ValueError(f"it has another form ({type(problem).__name__})") from problem
@@ -603,6 +611,14 @@ def _left_from_dict(plain: Any) -> dict[str, tuple[tuple[str, str], ...]]:
         _text(test): tuple((_text(path), _text(name)) for path, name in places)
         for test, places in plain.items()
     }
+
+
+def _unreached_to_list(executed: Executed) -> list[list[str]]:
+    return [list(symbol) for symbol in sorted(executed.unreached)]
+
+
+def _unreached_from_list(plain: Any) -> frozenset[SymbolHash]:
+    return frozenset(SymbolHash(_text(symbol), _text(value)) for symbol, value in plain)
 
 
 def _uses(plain: Any) -> Uses | None:
@@ -826,6 +842,11 @@ def store_executed(db: Database, executed: Executed) -> None:
         parts.append(_part(db, ["private", dict(sorted(executed.private.items()))], ()))
     if executed.left:
         parts.append(_part(db, ["left", _left_to_dict(executed)], ()))
+    if executed.unreached:
+        unreached = sorted(executed.unreached)
+        key_of = _interned(db, [symbol.symbol for symbol in unreached])
+        rows = [(key_of[symbol.symbol], symbol.content_hash) for symbol in unreached]
+        parts.append(_part(db, [_UNREACHED, rows], [key for key, _ in rows]))
     for sort, entries in (("opened", executed.files), ("incomplete", executed.incomplete)):
         if entries:
             parts += [_part(db, [sort, dict(entries)], ())]
@@ -978,8 +999,8 @@ def executed_of_run(db: Database, run: str) -> Executed | None:
     files = sorted((body[1:] for body in bodies if body[0] == "file"), key=lambda one: one[0])
     tests = sorted((body[1:] for body in bodies if body[0] == "tests"), key=lambda one: one[0])
     pairs = [(key, value, path) for path, symbols, *_ in files for key, value in symbols]
-    used = {key for key, _, _ in pairs}
-    names = _names(db, used)
+    unreached = [pair for body in bodies if body[0] == _UNREACHED for pair in body[1]]
+    names = _names(db, {key for key, *_ in (*pairs, *unreached)})
     pairs.sort(key=lambda one: names[one[0]])
     index = {key: at for at, (key, _, _) in enumerate(pairs)}
     return Executed(
@@ -1016,6 +1037,7 @@ def executed_of_run(db: Database, run: str) -> Executed | None:
         private=next((body[1] for body in bodies if body[0] == "private"), {}),
         left=_left_from_dict(next((body[1] for body in bodies if body[0] == "left"), {})),
         distributions=_uses(next((body[1] for body in bodies if body[0] == "distributions"), None)),
+        unreached=frozenset(SymbolHash(names[key], value) for key, value in unreached),
     )
 
 
@@ -1093,6 +1115,59 @@ def _tests_with(body: Sequence[Any], number: int) -> Iterator[str]:
     _, _, keys, rows = body
     bit = 1 << keys.index(number)
     return (name for name, *masks in rows if any(int(mask, 16) & bit for mask in masks))
+
+
+class MeasuredSymbol(NamedTuple):
+    """What an imported coverage report shows of a symbol."""
+
+    run: str
+    content_hash: str
+    """Of the symbol that was measured."""
+    is_executed: bool
+    """Whether the run executed it; by which test is not known."""
+
+
+def measured_symbols(db: Database, ids: Sequence[str]) -> dict[str, list[MeasuredSymbol]]:
+    """Symbol → what the newest imported coverage reports show of it, newest first, without those
+    that name the tests (`tests_of_symbols`).
+    """
+    measured: dict[str, list[MeasuredSymbol]] = {}
+    if not _is_recorded(db) or not ids:
+        return measured
+    symbols = {number: symbol for symbol, number in _numbers(db, ids).items()}
+    wanted: dict[int, set[int]] = {}
+    for batch in chunks(sorted(symbols)):
+        for number, part in db.rows(
+            f"SELECT symbol, part FROM executed_in WHERE symbol IN ({placeholders(batch)})", batch
+        ):
+            wanted.setdefault(part, set()).add(number)
+    if not wanted:
+        return measured
+    sql = (
+        "SELECT e.run, e.part FROM executed_run e JOIN receipt r ON r.run = e.run"
+        " WHERE e.recorder = ? GROUP BY e.run, e.part ORDER BY MAX(r.seq) DESC LIMIT ?"
+    )
+    for run, run_part in db.rows(sql, (COVERAGE, _REPORTS_ASKED)):
+        parts = [part for part in _parts_of(db, int(run_part)) if part in wanted]
+        for number, value, is_executed in _measured_rows(list(_bodies(db, parts))):
+            if number in symbols:
+                row = MeasuredSymbol(str(run), value, is_executed)
+                measured.setdefault(symbols[number], []).append(row)
+    return measured
+
+
+def _measured_rows(bodies: Sequence[list[Any]]) -> Iterator[tuple[int, str, bool]]:
+    """(number of a symbol, content hash, whether it was executed) of what no test is known to have
+    executed, and does not run at import.
+    """
+    of_tests = {key for body in bodies if body[0] == "tests" for key in body[2]}
+    for body in bodies:
+        if body[0] == "file":
+            _, _, pairs, at_import, *_ = body
+            others = of_tests.union(at_import)
+            yield from ((key, value, True) for key, value in pairs if key not in others)
+        elif body[0] == _UNREACHED:
+            yield from ((key, value, False) for key, value in body[1])
 
 
 def forget_runs(db: Database) -> None:

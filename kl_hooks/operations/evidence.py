@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kl_hooks.evidence.ledger import Entry
     from kl_hooks.model.problem import Problem
     from kl_hooks.proof.claims import LatestResult, SubjectHistory
-    from kl_hooks.proof.coverage import ImportedCoverage
+    from kl_hooks.proof.coverage_import import ImportedCoverage
     from kl_hooks.records.events import Event
     from kl_hooks.sharing.attestation import TrustedKey
     from kl_hooks.workspace import Workspace
@@ -394,18 +394,19 @@ class ImportedEvidence(NamedTuple):
     """All that were refused, whether the reason may be shown or not."""
     problems: tuple[Problem, ...]
     coverage: ImportedCoverage | None
-    """Where data of coverage.py was imported."""
+    """Where coverage was imported."""
+    remarks: tuple[str, ...] = ()
+    """What of it could not be named."""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was refused, or could not be named."""
-        remarks = self.coverage.remarks() if self.coverage else ()
-        return (*map(str, self.problems), *remarks)
+        return (*map(str, self.problems), *self.remarks)
 
 
-def _import(ws: Workspace, request: ImportRequest, _access: Access) -> ImportedEvidence:
+def _import(ws: Workspace, request: ImportRequest, access: Access) -> ImportedEvidence:
     from kl_hooks.evidence.executed import COVERAGE
-    from kl_hooks.proof.coverage import import_coverage
+    from kl_hooks.proof.coverage_import import import_coverage
     from kl_hooks.sharing.file_import import import_file
     from kl_hooks.store.files import read_given
 
@@ -421,7 +422,12 @@ def _import(ws: Workspace, request: ImportRequest, _access: Access) -> ImportedE
             f"{one_line(tree, 60)!r} is not a full git tree id.", place="--tree", hint=hint
         )
     if request.reader == COVERAGE:
-        return ImportedEvidence(0, 0, 0, (), import_coverage(ws, path, tree))
+        try:
+            coverage = import_coverage(ws, path, tree)
+        except UsageProblem as problem:
+            problem.notes = visible_result(access, problem.notes)
+            raise
+        return ImportedEvidence(0, 0, 0, (), coverage, tuple(coverage.remarks()))
     imported = import_file(ws, request.reader, str(path), read_given(path), tree)
     problems = imported.problems
     return ImportedEvidence(imported.new, imported.known, len(problems), problems, None)
@@ -430,8 +436,15 @@ def _import(ws: Workspace, request: ImportRequest, _access: Access) -> ImportedE
 def _imported_to_dict(imported: ImportedEvidence) -> dict[str, Any]:
     coverage = imported.coverage
     if coverage is not None:
-        counts = {"tests": coverage.tests, "symbols": coverage.symbols}
-        return {"run": coverage.run, "known": coverage.known, **counts}
+        return {
+            "run": coverage.run,
+            "known": coverage.known,
+            "format": coverage.format,
+            "tests": coverage.tests,
+            "symbols": coverage.symbols,
+            "unreached": coverage.unreached,
+            "files": coverage.files,
+        }
     return {"new": imported.new, "known": imported.is_known, "refused": imported.refused}
 
 
@@ -439,8 +452,8 @@ IMPORT: Final = Operation(
     "evidence import",
     """Import FILE with READER: `junit`, `coverage`; `receipts` or `bundle` (what export wrote).
 
-    `coverage`: data of coverage.py with a context for each test; which tests executed a symbol is
-    then known, assumed.
+    `coverage`: lcov, Istanbul's JSON, that of llvm-cov, or coverage.py's data or JSON with contexts
+    of tests. Which symbols its tests, or the run, executed is then known, assumed.
     """,
     ImportRequest,
     _import,

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kl_hooks.code.query.session import Graph, GraphCounts, ScanSummary
     from kl_hooks.code.query.sites import Site
     from kl_hooks.context.access import Access
+    from kl_hooks.proof.measured import Measured
     from kl_hooks.proof.symbol_tests import ExecutedBy
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
@@ -145,6 +146,8 @@ class ShownNode(NamedTuple):
     layer: str
     """That governs its file; empty: none, or the manifest can't be read."""
     executed_by: tuple[Execution, ...]
+    measured: Measured | None
+    """What imported coverage reports show of it, where they name no tests."""
     runtime_imports: tuple[RuntimeImport, ...]
     mentions: tuple[Link, ...]
     """By passages of documents."""
@@ -489,6 +492,7 @@ def _show(ws: Workspace, request: NodeRequest, access: Access) -> ShownNode:
         page = page._replace(written=LiveRecords(ws).links(page.written))
         symbol = page.symbol
         tests = _tests_that_executed(ws, graph.db, symbol, notes)
+        measured_by = _measured(ws, graph.db, symbol)
         if not request.rev:
             mentions = mentioning(ws, graph.db, symbol.id, access)
         else:
@@ -499,7 +503,7 @@ def _show(ws: Workspace, request: NodeRequest, access: Access) -> ShownNode:
         else:
             mark = ""
     layer = _layer(ws, symbol.path)
-    return ShownNode(page, layer, tests, imports, tuple(mentions), mark, tuple(notes))
+    return ShownNode(page, layer, tests, measured_by, imports, tuple(mentions), mark, tuple(notes))
 
 
 def _tests_that_executed(
@@ -519,6 +523,16 @@ def _tests_that_executed(
         notes.append(f"tests that executed it are not shown: {problem}")
         return ()
     return tuple(Execution(FilePath(result.test.partition("::")[0]), result) for result in results)
+
+
+def _measured(ws: Workspace, graph: Database, symbol: Symbol) -> Measured | None:
+    """What imported coverage reports show of a symbol, once the evidence is read."""
+    from kl_hooks.proof.measured import measured
+
+    with ws.store.reading() as db:
+        if db is None:
+            return None
+        return measured(db, graph, [symbol.id]).get(symbol.id)
 
 
 def _runtime_imports(
@@ -575,6 +589,7 @@ def _shown_to_dict(shown: ShownNode) -> dict[str, Any]:
         **page_to_dict(shown.page),
         "layer": shown.layer,
         "executed_by": [test.result._asdict() for test in shown.executed_by],
+        "measured": shown.measured.to_dict() if shown.measured else None,
         "runtime_imports": [_runtime_import_to_dict(seen) for seen in shown.runtime_imports],
         "mentioned_in": [link_to_dict(link) for link in shown.mentions],
     }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kl_hooks.proof.failures import FailureHistory, Fix, TestRecord
     from kl_hooks.proof.impact import Runs
     from kl_hooks.proof.impacted import Impacted
+    from kl_hooks.proof.measured import Measured
     from kl_hooks.workspace import Workspace
 
 _ALL: Final = 100_000
@@ -52,7 +53,16 @@ class ExecutingTests(NamedTuple):
     """Of `SymbolTest`, whose names are typed."""
     is_executed: bool
     """Whether there is any, also where none may be shown."""
+    runs: tuple[MeasuredByRun, ...]
+    """What imported coverage reports show where they name no tests, by symbol."""
     notes: tuple[str, ...]
+
+
+class MeasuredByRun(NamedTuple):
+    """What an imported coverage report shows of a symbol."""
+
+    symbol: NodeId
+    shown: Measured
 
 
 def _tests(ws: Workspace, request: SymbolRequest, _access: Access) -> ExecutingTests:
@@ -60,18 +70,47 @@ def _tests(ws: Workspace, request: SymbolRequest, _access: Access) -> ExecutingT
 
     notes: list[str] = []
     with _runs(ws, notes) as runs:
+        measured_by = _measured_by_runs(ws, runs, request.symbol)
         try:
             results = tests_of(runs, request.symbol)
         except UsageProblem:
             definition = _definition(ws, request.symbol)
-            if definition is None:
+            if definition is not None:
+                results = tests_of(runs, definition)
+            elif measured_by:
+                results = []
+            else:
                 raise
-            results = tests_of(runs, definition)
     tests = [
         result._replace(test=TestName(result.test), symbol=NodeId(result.symbol))
         for result in results
     ]
-    return ExecutingTests(Listing(tuple(tests), request.limit), bool(results), tuple(notes))
+    named = {result.symbol for result in results}
+    measured_by = tuple(row for row in measured_by if row.symbol not in named)
+    return ExecutingTests(
+        Listing(tuple(tests), request.limit), bool(results), measured_by, tuple(notes)
+    )
+
+
+def _measured_by_runs(ws: Workspace, runs: Runs, name: str) -> tuple[MeasuredByRun, ...]:
+    """What reports show of the symbol that a name means, or of all of a file."""
+    if not runs.imported:
+        return ()
+    from kl_hooks.code.query.lookup import resolve_text, symbols_in_file
+    from kl_hooks.code.query.session import open_graph
+    from kl_hooks.proof.measured import measured
+
+    with open_graph(ws) as graph, ws.store.reading() as db:
+        try:
+            symbol = resolve_text(graph, name)
+        except UsageProblem:  # unknown or ambiguous, which recorded tests may settle
+            return ()
+        if symbol.path == split_id(name)[1]:
+            ids = [inner.id for inner in symbols_in_file(graph.db, symbol.path)]
+        else:
+            ids = [symbol.id]
+        rows = {} if db is None else measured(db, graph.db, ids)
+    return tuple(MeasuredByRun(NodeId(identifier), rows[identifier]) for identifier in sorted(rows))
 
 
 def _definition(ws: Workspace, name: str) -> str | None:
@@ -91,7 +130,8 @@ def _definition(ws: Workspace, name: str) -> str | None:
 
 def _tests_to_dict(executing_tests: ExecutingTests) -> dict[str, Any]:
     tests = [test.to_dict() for test in executing_tests.tests.shown]
-    return {"tests": tests, "total": executing_tests.tests.total}
+    runs = [row.shown.to_dict() for row in executing_tests.runs]
+    return {"tests": tests, "total": executing_tests.tests.total, "runs": runs}
 
 
 TESTS: Final = Operation(

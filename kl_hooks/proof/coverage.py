@@ -1,9 +1,6 @@
 """Coverage data with a context for each test, from coverage.py and pytest-cov, as executed symbols.
 
-Such a file has lines, and neither outcomes nor contents. Its links are *assumed*: they show which
-tests to read and to run, and no result is valid because of them. The content is the tree that
-whoever imports the file names, or what is on disk, without the files that were changed after it was
-measured. The file is read by its documented tables
+Such a file has lines, and neither outcomes nor contents. It is read by its documented tables
 (coverage.readthedocs.io/en/latest/dbschema.html): coverage.py need not be installed here.
 """
 
@@ -11,37 +8,25 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from types import CodeType
 from typing import Any, Final, NamedTuple
 
-from kl_hooks.clock import iso
 from kl_hooks.code.modules import module_names
-from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.evidence.executed import COVERAGE, Executed, store_executed
-from kl_hooks.evidence.high_water import ledger_writer
-from kl_hooks.evidence.ledger import append, has_receipt
-from kl_hooks.evidence.provenance import producer
-from kl_hooks.git.files import FileEntry, files_at, read_files, worktree_files
+from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.executed import COVERAGE
+from kl_hooks.git.files import FileEntry, read_files
 from kl_hooks.git.repository import Repository
-from kl_hooks.git.worktree import tree_of_revision
-from kl_hooks.model.canonical import digest
-from kl_hooks.model.receipt import Receipt
-from kl_hooks.model.text import counted, name_list, one_line
 from kl_hooks.proof.execution import Trace
-from kl_hooks.store.redaction import redact
 from kl_hooks.store.sqlite import SqliteDatabase
-from kl_hooks.workspace import Workspace, require_setup
 
-_CHANGED: Final = "it changed after it was measured"
+CHANGED: Final = "it changed after it was measured"
 _FORMAT: Final = 7
 """The version of the tables; the one since coverage.py 5.0."""
-_LARGEST: Final = 1 << 30
-_SHOWN: Final = 5
+LARGEST: Final = 1 << 30
 _PHASES: Final = {"setup": 0, "run": 1, "teardown": 2}
 """The last word of a context of pytest-cov (`--cov-context=test`), as in `Trace.tests`."""
 _MODULE: Final = "<module>"
@@ -49,7 +34,7 @@ _OPTIMIZED: Final = 0x1
 """Flag of the code of functions (inspect.CO_OPTIMIZED)."""
 
 
-class _Lines(NamedTuple):
+class MeasuredLines(NamedTuple):
     """What one context executed of one file."""
 
     path: str
@@ -61,129 +46,24 @@ class _Lines(NamedTuple):
 
 
 @dataclass
-class ImportedCoverage:
-    """What became of a data file."""
+class Unplaced:
+    """What of the measured lines could not be given to tests and symbols."""
 
-    run: str
-    known: bool = False
-    """It was imported before."""
-    tests: int = 0
-    symbols: int = 0
-    unknown: Mapping[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
     """Path → why its lines could not be given to symbols."""
-    unnamed: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = ()
     """Contexts that name no test of this repository."""
     outside: int = 0
     """Measured files that this content does not have."""
-
-    def remarks(self) -> Iterator[str]:
-        """What could not be named, a sentence each."""
-        for path, why in list(self.unknown.items())[:_SHOWN]:
-            yield f"{path}: no links, because {why}."
-        if (omitted := len(self.unknown) - _SHOWN) > 0:
-            yield f"{counted(omitted, 'more file')} without links."
-        if _CHANGED in self.unknown.values():
-            yield "Name the content that was measured with --tree, or measure again."
-        if self.unnamed:
-            names = name_list([repr(one_line(one, 80)) for one in self.unnamed], 3)
-            yield (
-                f"{counted(len(self.unnamed), 'context')} that name no test of this repository:"
-                f" {names}."
-            )
-        if self.outside:
-            yield f"{counted(self.outside, 'measured file')} of another place."
-
-
-def import_coverage(ws: Workspace, path: Path, tree: str | None) -> ImportedCoverage:
-    """Import a data file as a run without outcomes. `tree`: the content that was measured; None:
-    what is on disk.
-
-    UsageProblem for what is no data file with contexts of tests of this repository.
-    """
-    require_setup(ws)
-    if ws.repo is None:
-        raise EnvironmentProblem(
-            "not a git repository.", place=str(ws.root), hint="Run it inside a repository."
-        )
-    if tree and tree_of_revision(ws.repo, tree) is None:
-        hint = "Of the commit that was measured: git rev-parse 'COMMIT^{tree}'"
-        raise UsageProblem("this repository has no such tree.", place=f"--tree {tree}", hint=hint)
-    if not path.is_file():  # a pipe may never end
-        raise UsageProblem(
-            "is not a file.", place=str(path), hint="coverage.py writes it: .coverage"
-        )
-    content = path.read_bytes() if path.stat().st_size < _LARGEST else b""
-    measured = path.stat().st_mtime
-    rows = list(_read_lines(path))
-    if tree:
-        entries = files_at(ws.repo, tree, (".py",))
-    else:
-        entries = worktree_files(ws.repo, (".py",))
-    files = _Measured(ws.repo, entries, tree, measured)
-    # the same lines mean other symbols in another content
-    named = sorted([one.path, one.blob] for one in entries)
-    done = ImportedCoverage(digest("coverage/1", [sha256(content).hexdigest(), named])[:32])
-    trace = files.trace(rows, done)
-    if not trace.tests:
-        names = ", ".join(repr(one) for one in done.unnamed[:3]) or "none at all"
-        hint = "Measure with: pytest --cov --cov-context=test (or dynamic_context = test_function)"
-        raise UsageProblem(
-            f"it has no contexts of tests of this repository ({names}).", place=str(path), hint=hint
-        )
-    executed = trace.executed(ws, done.run, ())
-    done.tests, done.symbols, done.unknown = (
-        len(executed.tests),
-        len(executed.symbols),
-        executed.unknown,
-    )
-    receipt = _receipt(ws, executed, tree, iso(int(measured * 1_000_000)))
-    with ledger_writer(ws) as db:
-        done.known = has_receipt(db, done.run)
-        if not done.known:
-            append(db, [receipt], "imported:coverage")
-            store_executed(db, executed)
-    return done
-
-
-def _receipt(ws: Workspace, executed: Executed, tree: str | None, measured: str) -> Receipt:
-    """A run without outcomes, which vouches for the executed symbols."""
-    facts = {
-        "digest": executed.digest,
-        "symbols": len(executed.symbols),
-        "tests": len(executed.tests),
-        "recorder": COVERAGE,
-    }
-    result: dict[str, Any] = {
-        "exit": None,
-        "complete": False,
-        "how": "imported",
-        "verdict": "inconclusive",
-        "reasons": ["coverage data has no outcomes"],
-        "counts": {},
-    }
-    return Receipt(
-        run=executed.run,
-        source=COVERAGE,
-        observer=COVERAGE,
-        producer=redact(producer(ws.environ)),
-        evidence=(),
-        started=measured,
-        ended=measured,
-        tree=tree,
-        tree_end=tree,
-        selection={"args": []},
-        result=result,
-        environment={"executed": facts},
-    )
 
 
 # the data file
 
 
-def _read_lines(path: Path) -> Iterator[_Lines]:
+def read_data_file(path: Path) -> Iterator[MeasuredLines]:
     """The lines by file and context. UsageProblem for another file."""
-    if path.stat().st_size >= _LARGEST:
-        raise UsageProblem(f"it has more than {_LARGEST:,} bytes.", place=str(path))
+    if path.stat().st_size >= LARGEST:
+        raise UsageProblem(f"it has more than {LARGEST:,} bytes.", place=str(path))
     with SqliteDatabase.of_another_program(path) as db:
         if db.row("SELECT 1 FROM sqlite_master WHERE name = 'coverage_schema'") is None:
             hint = "It is the file .coverage; of a run in parallel: coverage combine"
@@ -203,13 +83,13 @@ def _read_lines(path: Path) -> Iterator[_Lines]:
         for file, context, bits in db.rows(f"{names}, numbits FROM line_bits {joined}"):
             if not isinstance(bits, bytes):
                 raise UsageProblem("is damaged: its line numbers are no bit map.", place=str(path))
-            yield _Lines(str(file), str(context), frozenset(_numbers(bits)), frozenset())
+            yield MeasuredLines(str(file), str(context), frozenset(_numbers(bits)), frozenset())
         # a negative number is the entry of the code object with that first line
         arcs = db.rows(f"{names}, fromno, tono FROM arc {joined} ORDER BY file_id, context_id")
         for (file, context), file_arcs in groupby(arcs, key=lambda row: (str(row[0]), str(row[1]))):
             pairs = [(int(start), int(end)) for _, _, start, end in file_arcs]
             lines = {number for pair in pairs for number in pair if number > 0}
-            yield _Lines(
+            yield MeasuredLines(
                 file,
                 context,
                 frozenset(lines),
@@ -251,7 +131,7 @@ def _codes(code: CodeType, around: frozenset[int] = frozenset()) -> Iterator[_Co
             yield from _codes(constant, around | lines)
 
 
-class _Measured:
+class MeasuredPython:
     """The files of a content, found by the paths of a data file that may come from another
     machine.
     """
@@ -266,13 +146,13 @@ class _Measured:
         self._codes: dict[str, list[_Code]] = {}
         self._lines: dict[str, list[str]] = {}
 
-    def trace(self, rows: Sequence[_Lines], done: ImportedCoverage) -> Trace:
-        """What the tests executed. Notes in `done` what could not be named."""
+    def trace(self, rows: Sequence[MeasuredLines], unplaced: Unplaced) -> Trace:
+        """What the tests executed. Notes in `unplaced` what could not be named."""
         trace = Trace(recorder=COVERAGE)
         paths = self._paths({row.path for row in rows})
-        done.outside = len({row.path for row in rows} - paths.keys())
+        unplaced.outside = len({row.path for row in rows} - paths.keys())
         self._load(sorted(set(paths.values())), trace)
-        by_file: dict[str, list[_Lines]] = {}
+        by_file: dict[str, list[MeasuredLines]] = {}
         for row in rows:
             if row.path in paths and paths[row.path] in self._codes:
                 by_file.setdefault(paths[row.path], []).append(row)
@@ -284,7 +164,7 @@ class _Measured:
                 trace.unknown[path] = why
             else:
                 self._add(trace, path, file_rows, contexts)
-        done.unnamed = contexts.unnamed
+        unplaced.contexts = contexts.unnamed
         trace.incomplete = dict.fromkeys(trace.tests, "from imported coverage data")
         return trace
 
@@ -317,7 +197,7 @@ class _Measured:
         wanted = []
         for path in paths:
             if not self._tree and (self._repo.top / path).stat().st_mtime > self._measured:
-                trace.unknown[path] = _CHANGED
+                trace.unknown[path] = CHANGED
             else:
                 wanted.append(self._entries[path])
         for entry, source in read_files(
@@ -333,7 +213,7 @@ class _Measured:
             except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
                 trace.unknown[entry.path] = f"it can't be read ({type(problem).__name__})"
 
-    def _flaw(self, path: str, rows: Sequence[_Lines]) -> str:
+    def _flaw(self, path: str, rows: Sequence[MeasuredLines]) -> str:
         """Whether lines were executed that this content can't execute: then another one was
         measured.
         """
@@ -347,7 +227,9 @@ class _Measured:
                 return f"line {number} was executed, which has no code"
         return ""
 
-    def _add(self, trace: Trace, path: str, rows: Sequence[_Lines], contexts: _Contexts) -> None:
+    def _add(
+        self, trace: Trace, path: str, rows: Sequence[MeasuredLines], contexts: _Contexts
+    ) -> None:
         """What each context started of one file. What runs at import belongs to the file, in any
         context.
         """

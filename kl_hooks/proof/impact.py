@@ -37,8 +37,8 @@ from kl_hooks.workspace import Workspace
 
 PROVEN: Final = "proven"
 NEVER: Final = "never exercised"
-_IMPORTED: Final = 3
-"""Imported files of coverage data that are asked."""
+_IMPORTED: Final = 10
+"""Newest reports that are asked: of coverage, and of test results."""
 EXECUTABLE: Final = ("function:", "method:", "property:", "type:", "interface:", "namespace:")
 
 
@@ -162,6 +162,19 @@ class Runs:
             entries = []
         executed_by_entry = ((entry, self._seen.executed(entry)) for entry in entries)
         return [(entry, executed) for entry, executed in executed_by_entry if executed is not None]
+
+    @cached_property
+    def reported(self) -> dict[str, Result]:
+        """Node ID → its newest result in imported reports (JUnit), which is valid for no content
+        but that of the report; of tests that no run recorded.
+        """
+        newest: dict[str, Result] = {}
+        for entry in recent(self._seen.db, _IMPORTED, "junit") if self._seen.db else ():
+            for evidence in entry.receipt.evidence:
+                name = evidence.subject.removeprefix("test:")
+                result = Result(entry.receipt.run, evidence.outcome, NOT_ASSESSED)
+                newest.setdefault(name, result)
+        return {name: result for name, result in newest.items() if name not in self.results}
 
     @cached_property
     def results(self) -> dict[str, Result]:
@@ -623,10 +636,10 @@ def _imported_tests(runs: Runs, name: str) -> Iterator[SymbolTest]:
 
 
 def _result_of(runs: Runs, test: str) -> Result | None:
-    """The newest result of a test; of a function with cases the worst."""
+    """The newest result of a test, else that of a report; of a function with cases the worst."""
     cases = [
         result
-        for name, result in runs.results.items()
+        for name, result in (*runs.results.items(), *runs.reported.items())
         if name == test or name.partition("[")[0] == test
     ]
     return min(cases, key=lambda result: result.outcome not in REFUTES, default=None)
@@ -634,7 +647,8 @@ def _result_of(runs: Runs, test: str) -> Result | None:
 
 def _matches(symbol: str, path: str, name: str) -> bool:
     own = symbol.partition(":")[2]
-    return name in (symbol, own, path) or own.endswith(f".{name}")
+    # modules named by their paths have `#` before a name, and `/` before that of the file
+    return name in (symbol, own, path) or own.endswith((f".{name}", f"#{name}", f"/{name}"))
 
 
 class ExecutedSymbol(NamedTuple):

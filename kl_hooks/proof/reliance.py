@@ -33,6 +33,8 @@ class Reliance(NamedTuple):
     """
     executed: Collection[str]
     """The symbols of which a run recorded what executes them."""
+    assumed: Collection[str]
+    """Those of them of which imported coverage data alone shows it."""
 
 
 def reliance(
@@ -43,7 +45,7 @@ def reliance(
     is_shown: IsShown,
 ) -> Reliance:
     """Return who relies on symbols, given by ID. `relations`: the links that count as a use."""
-    executed, _ = tests_executing(ws, db, symbols)
+    executed, assumed = tests_executing(ws, db, symbols)
     calling = tests_calling(db, [symbol for symbol in symbols if symbol not in executed])
     tests = {
         symbol: {
@@ -53,7 +55,7 @@ def reliance(
         }
         for symbol, identifiers in {**calling, **executed}.items()
     }
-    return Reliance(_users(db, symbols, relations, is_shown), tests, executed.keys())
+    return Reliance(_users(db, symbols, relations, is_shown), tests, executed.keys(), assumed)
 
 
 def _users(

@@ -292,7 +292,7 @@ def _execution_facts(
     }
     imported = {f"test:{test}" for test, execution in pairs if execution.recorder == COVERAGE}
     if imported:
-        newest = recent(db, RECENT_RUNS, "pytest")
+        newest = [*recent(db, RECENT_RUNS, "pytest"), *recent(db, 1, "junit")]
     else:
         newest = []
     heads = {entry.receipt.head for entry in entries.values() if entry and entry.receipt.head}

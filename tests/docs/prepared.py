@@ -139,6 +139,7 @@ _TRANSCRIPT: Final = """\
 {"type": "user", "sessionId": "s", "message": {"role": "user", "content": [\
 {"type": "tool_result", "tool_use_id": "t", "content": "src/shop/core/basket.py"}]}}
 """
+_LCOV: Final = "TN:\nSF:web/src/format.ts\nFN:1,formatPrice\nFNDA:1,formatPrice\nend_of_record\n"
 _JUNIT: Final = """\
 <testsuites><testsuite name="web" tests="1"><testcase classname="cart" name="adds" file="web/src/cart.test.ts"/>
 </testsuite></testsuites>
@@ -191,6 +192,7 @@ PAGES: Final[Mapping[str, Preparation]] = {
         files={
             "web/src/format.ts": "export function formatPrice(cents: number) { return `${cents}` }\n",
             "report.xml": _JUNIT,
+            "coverage/lcov.info": _LCOV,
         }
     ),
     "docs/layers.md": Preparation(

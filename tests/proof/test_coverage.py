@@ -85,9 +85,12 @@ def executing(repo: Checkout, symbol: str) -> list[tuple[str, str, str]]:
 
 def test_links_are_shown_with_recorded_outcomes_and_prove_nothing(shop: Checkout) -> None:
     done = shop.kl("evidence", "import", "coverage", measured(shop, LINES))
-    assert done.stdout.endswith("imported: 2 tests executed 7 symbols.\n") and done.stderr == "", (
-        done
-    )
+    assert (
+        done.stdout.endswith(
+            "imported: 2 tests executed 7 of 7 measured symbols in 2 files (coverage.py).\n"
+        )
+        and done.stderr == ""
+    ), done
     assert executing(shop, "cart.add") == [(TOTAL, "unknown", "not assessed")]
     assert executing(shop, "Cart.total") == [
         (ONE, "unknown", "not assessed"),
@@ -200,8 +203,8 @@ def test_contexts_of_functions_and_files_of_another_machine(shop: Checkout) -> N
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("SQLite", "no database that can be read"),
-        ("", "no data file of coverage.py"),
+        ("SQLite format 3\0", "no database that can be read"),
+        ("", "no coverage report"),
         (None, "no contexts of tests"),
     ],
 )
