@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 import sys
 import threading
@@ -21,7 +22,14 @@ from io import BytesIO
 from itertools import accumulate, pairwise
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from kl_hooks.code.languages import Progress, content_keys, hide_literals, literals_of, no_progress
+from kl_hooks.code.languages import (
+    Progress,
+    content_keys,
+    hide_literals,
+    literals_of,
+    no_progress,
+    test_mark,
+)
 from kl_hooks.code.modules import imported_names, module_names
 from kl_hooks.code.scanner.parser import (
     Facts,
@@ -377,6 +385,23 @@ def test_rows(path: str, symbols: Sequence[Row], bases: Mapping[str, Sequence[st
     return rows
 
 
+def marked_test_rows(
+    path: str, symbols: Sequence[Row], marks: Mapping[str, Sequence[str]], pattern: str
+) -> list[Row]:
+    """The same of a language where attributes mark tests: `test:src/cart.rs::tests::has_a_total`.
+
+    `marks`: place of a symbol → what is written before it.
+    """
+    rows = []
+    for place, attributes in marks.items():
+        row = symbols[int(place)]
+        prefix, _, name = row[0].partition(":")
+        if prefix == "function" and any(re.match(pattern, mark) for mark in attributes):
+            parts = name.partition("#")[2].split(".")
+            rows.append([f"test:{path}::{'::'.join(parts)}", *row[1:], row[0]])
+    return rows
+
+
 def _collected(name: str, bases: Mapping[str, Sequence[str]]) -> bool:
     return name.rpartition(".")[2].startswith("Test") or any(
         base.endswith("TestCase") for base in bases.get(name, ())
@@ -411,6 +436,8 @@ def _renamed(facts: Facts, module: str, path: str) -> Facts:
     tests = []
     if symbols and _is_test_file(path) and facts["outline"]:
         tests = test_rows(path, symbols, facts["outline"].get("bases", {}))
+    elif pattern := test_mark(path):
+        tests = marked_test_rows(path, symbols, facts["decorators"], pattern)
     return {"symbols": symbols, "tests": tests}
 
 

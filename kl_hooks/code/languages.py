@@ -88,6 +88,10 @@ class Language(NamedTuple):
     """The packages that must be importable; those of the extra `languages`."""
     tests: str = ""
     """The command that runs the tests of most projects."""
+    test_mark: str = ""
+    """A pattern of what is written before a function that is a test, such as an attribute; empty: that
+    is not marked.
+    """
 
 
 _CARGO_MODULES: Final = "kl_hooks.code.rust.modules:CARGO"
@@ -143,11 +147,13 @@ SCANNED: Final = (
     Language(
         "Rust",
         (".rs",),
-        "rust/6",
+        "rust/7",
         "kl_hooks.code.rust.scanner:scan_rust",
         modules=_CARGO_MODULES,
         requires=_RUST_PACKAGES,
         tests="cargo test",
+        # `#[test]`, `#[tokio::test(…)]`, `#[rstest]`, `#[wasm_bindgen_test]`; not `#[cfg(test)]`
+        test_mark=r"#\[\s*(?:\w+\s*::\s*)*(?:\w+_)?(?:rs)?test(?:_case)?\s*[\](]",
     ),
     Language(
         "configuration of Cargo",
@@ -219,6 +225,29 @@ def _named(place: str) -> Any:
     """What `module:name` means."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
+
+
+def test_command(path: str) -> str:
+    """The command that runs the tests of a file, as far as that depends on its language alone:
+    `pytest tests/test_a.py`, `cargo test`; empty for a language without a scanner of ours.
+    """
+    language = next((language for language in SCANNED if is_named(path, language.suffixes)), None)
+    if language is None:
+        return ""
+    if language.name == "python":
+        return f"{language.tests} {path}"
+    return language.tests
+
+
+def test_mark(path: str) -> str:
+    """The pattern of what marks a function of a file as a test; empty for a language without
+    marks.
+    """
+    if not is_file_module(path):
+        return ""
+    return next(
+        (language.test_mark for language in SCANNED if is_named(path, language.suffixes)), ""
+    )
 
 
 def is_named(path: str, suffixes: tuple[str, ...]) -> bool:

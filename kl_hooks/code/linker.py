@@ -1075,9 +1075,11 @@ def _depending_links(path: str, imported: Iterable[Link], modules: ModuleIndex) 
 
 
 def test_links(tests: Sequence[Sequence[Any]]) -> Iterator[Row]:
-    """test → the function that pytest calls for it; `tests`: see `code.file_facts.test_rows`."""
+    """test → the function that pytest, or another runner, calls for it; `tests`: see
+    `code.file_facts.test_rows`.
+    """
     for row in tests:
-        yield row[0], "calls", row[-1], row[1], "pytest", 100
+        yield row[0], "calls", row[-1], row[1], "pytest" if ".py::" in row[0] else "test", 100
 
 
 def from_import_links(

@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final
 
+from kl_hooks.code.languages import test_command
 from kl_hooks.context.fuse import Code, Ranked
 from kl_hooks.context.page import Shortening, TextStyle, qualname
 from kl_hooks.context.ranking import HAS_WORDS
@@ -210,8 +211,16 @@ def _nearest_test_file(code: Code, shown: Collection[str]) -> list[Ranked]:
     if first is None:
         return []
     path = first.candidate.path
-    text = f"the nearest by its words; run: pytest {path}"
+    text = "; ".join(filter(None, ("the nearest by its words", _to_run(path))))
     return [first._replace(candidate=Candidate(f"file:{path}", TESTS, "", text, text, path))]
+
+
+def _to_run(path: str) -> str:
+    """`run: pytest tests/test_cart.py`; empty where the command is not known."""
+    command = test_command(path)
+    if not command:
+        return ""
+    return f"run: {command}"
 
 
 def _beside(code: Code, shown: Sequence[Ranked]) -> Iterator[Ranked]:
@@ -405,12 +414,12 @@ def _test_files(
     in_turn = chain.from_iterable(zip_longest(named_after[:_TEST_FILES], ranked[:_TEST_FILES]))
     for path in list(dict.fromkeys(filter(None, in_turn)))[:_TEST_FILES]:
         if path not in tests_of_file:
-            text = f"named after what is shown; run: pytest {path}"
+            text = "; ".join(filter(None, ("named after what is shown", _to_run(path))))
             yield Candidate(f"file:{path}", TESTS, "", text, text, path, is_lasting=True)
             continue
         number = counted(len(tests_of_file[path]), "test")
         about = name_list(sorted(names_of_file[path]), _NAMES_OF_TESTS)
-        text = f"{number} for {about}; run: pytest {path}"
+        text = "; ".join(filter(None, (f"{number} for {about}", _to_run(path))))
         yield Candidate(f"file:{path}", TESTS, "", text, text, path, is_lasting=True)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kl_hooks.code.query.lookup import symbols_by_id
 from kl_hooks.evidence.executed import test_path
 from kl_hooks.graph import links
-from kl_hooks.model.symbol import is_test_path
+from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.proof.symbol_tests import tests_calling, tests_executing
 
 if TYPE_CHECKING:
@@ -64,7 +64,10 @@ def _users(
     incoming = links.of_many(db, symbols, incoming=True)
     sources = {
         symbol: dict.fromkeys(
-            link.source for link in incoming.get(symbol, ()) if link.relation in relations
+            link.source
+            for link in incoming.get(symbol, ())
+            # the test of a function is counted as a test
+            if link.relation in relations and split_id(link.source)[0] != "test"
         )
         for symbol in symbols
     }

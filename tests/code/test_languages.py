@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -116,3 +117,35 @@ def test_the_text_names_the_number_of_all_and_of_each() -> None:
     assert unread_text({}) == ""
     assert unread_text({"Go": 1}) == "1 file not assessed, no scanner reads Go (1)"
     assert unread_text({"Go": 2, "C": 1}) == "3 files not assessed, no scanner reads Go (2), C (1)"
+
+
+MARKS = {
+    "#[test]": True,
+    "#[tokio::test]": True,
+    '#[tokio::test(flavor = "multi_thread")]': True,
+    "#[async_std :: test]": True,
+    "#[rstest]": True,
+    "#[test_case(1, 2)]": True,
+    "#[wasm_bindgen_test]": True,
+    "#[cfg(test)]": False,
+    '#[cfg_attr(test, path = "x.rs")]': False,
+    "#[latest]": False,
+    "#[tests]": False,
+    "#[derive(Debug)]": False,
+}
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_attributes_that_mark_a_test_in_rust(mark: str) -> None:
+    assert bool(re.match(languages.test_mark("src/lib.rs"), mark)) is MARKS[mark]
+
+
+def test_a_test_file_is_run_by_the_command_of_its_language() -> None:
+    paths = ("tests/test_a.py", "web/a.test.ts", "tests/shop.rs", "shop_test.go")
+    assert [languages.test_command(path) for path in paths] == [
+        "pytest tests/test_a.py",
+        "npm test",
+        "cargo test",
+        "",
+    ]
+    assert languages.test_mark("web/a.test.ts") == languages.test_mark("tests/test_a.py") == ""

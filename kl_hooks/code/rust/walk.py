@@ -965,10 +965,12 @@ def _token_path(
         chain = Chain("macro", names[0]) if len(names) == 1 else path_chain(names)
         walker.use(chain, CALLS, first, place)
         return index + 1
-    chain = path_chain(names, kind="token")
+    is_call = _is_call(tokens, index)
+    # what is called is a function: `assert_eq!(largest(x), 2)`; other words may be the macro's own
+    is_function = is_call and len(names) == 1 and names[0][:1].islower()
+    chain = path_chain(names, kind="name" if is_function else "token")
     if is_field:
         chain = _unknown(names[-1]) if names else None
-    is_call = _is_call(tokens, index)
     walker.use(chain, CALLS if is_call else REFERENCES, first, place)
     while chain is not None:
         if is_call:

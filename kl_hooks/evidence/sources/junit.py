@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 LARGEST: Final = 64 * 1024 * 1024
 _JAVASCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?$")
 """The end of a test file's name in JavaScript or TypeScript."""
+_NEXTEST: Final = "nextest-run"
+"""What cargo-nextest names the root of its reports."""
 _DOCTYPE: Final = re.compile(rb"<!\s*(DOCTYPE|ENTITY)", re.I)
 
 
@@ -31,7 +33,8 @@ def read_junit(file: FileOfEvidence) -> list[Receipt]:
     """The one receipt that a JUnit file makes. UsageProblem with place and reason for anything that
     is not one.
     """
-    evidence = _evidence(_parse(file.content, file.name))
+    root = _parse(file.content, file.name)
+    evidence = _evidence(root, is_nextest=root.get("name") == _NEXTEST)
     return [
         Receipt(
             run=digest("junit/1", [file.name, file.tree, file.content.decode("utf-8", "replace")])[
@@ -104,11 +107,11 @@ def _result(evidence: tuple[Evidence, ...]) -> dict[str, object]:
     }
 
 
-def _evidence(root: Element) -> tuple[Evidence, ...]:
+def _evidence(root: Element, *, is_nextest: bool) -> tuple[Evidence, ...]:
     """One per test: a rerun or a teardown error writes a second <testcase> of the same name."""
     cases_of: dict[str, list[Evidence]] = {}
     for case in root.iter("testcase"):
-        evidence = _case(case)
+        evidence = _case(case, _name_of_nextest(case) if is_nextest else _nodeid(case))
         cases_of.setdefault(evidence.subject, []).append(evidence)
     return tuple(_merged(cases_of[subject]) for subject in sorted(cases_of))
 
@@ -128,7 +131,7 @@ def _merged(cases: list[Evidence]) -> Evidence:
     )
 
 
-def _case(case: Element) -> Evidence:
+def _case(case: Element, name: str) -> Evidence:
     outcome, message = "passed", ""
     for child in case:
         child_outcome = _outcome_of(child)
@@ -143,9 +146,7 @@ def _case(case: Element) -> Evidence:
         micros = max(0, int(float(case.get("time") or 0) * 1_000_000))
     except (ValueError, OverflowError):
         micros = 0
-    return Evidence(
-        "TestResult", make_id("test", redact(_nodeid(case))), outcome, micros, None, detail
-    )
+    return Evidence("TestResult", make_id("test", redact(name)), outcome, micros, None, detail)
 
 
 def _message(child: Element) -> str:
@@ -161,6 +162,11 @@ def _outcome_of(child: Element) -> str | None:
             return "xfailed"
         return "skipped"
     return {"failure": "failed", "error": "error"}.get(child.tag)
+
+
+def _name_of_nextest(case: Element) -> str:
+    """`cart::tests::has_a_total`: the binary, which is no file, and the path in it."""
+    return f"{case.get('classname') or ''}::{case.get('name') or ''}"
 
 
 def _nodeid(case: Element) -> str:

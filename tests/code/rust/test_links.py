@@ -11,6 +11,7 @@ from kl_hooks.code.query.lookup import NO
 from kl_hooks.code.query.references import callers
 from kl_hooks.code.query.session import open_graph, refresh_graph
 from kl_hooks.graph import links
+from kl_hooks.proof import symbol_tests
 from kl_hooks.workspace import Workspace
 from tests.code.linking import imports, links_before_and_after, rebuilt_links, uses
 from tests.code.making import repository
@@ -452,3 +453,25 @@ def test_odd_paths_are_linked_without_an_error(tmp_path: Path) -> None:
     refresh_graph(ws)
     with open_graph(ws) as graph:
         assert len(graph.db.rows("SELECT path FROM files")) == len(files)
+
+
+def test_functions_that_an_attribute_marks_are_tests(tmp_path: Path) -> None:
+    source = (
+        "pub fn total(n: u64) -> u64 { n }\npub fn other() {}\n"
+        "#[cfg(test)]\nmod tests {\n    use super::*;\n"
+        "    #[test]\n    fn adds() { assert_eq!(total(2), select(2)); }\n"
+        "    #[tokio::test]\n    async fn waits() { total(1); }\n"
+        "    fn helper() { other(); }\n}\n"
+    )
+    files = {"Cargo.toml": '[package]\nname = "cart"\n', "src/lib.rs": source}
+    shop = repository(tmp_path / "repo", files)
+    # a function that is called in the arguments of a macro may come from a glob import
+    assert uses(shop, "function:src/lib.rs#total") == {
+        "src/lib.rs#tests.adds calls 7 import",
+        "src/lib.rs#tests.waits calls 9 import",
+    }
+    total, other = "function:src/lib.rs#total", "function:src/lib.rs#other"
+    with open_graph(shop) as graph:
+        tests = symbol_tests.tests_calling(graph.db, [total, other])
+    adds, waits = "test:src/lib.rs::tests::adds", "test:src/lib.rs::tests::waits"
+    assert tests == {total: {adds, waits}, other: set()}

@@ -92,9 +92,35 @@ Expected: 4</failure>
 """From jest 29 with jest-junit 16, which was asked for files and for suites that failed to run."""
 
 
+NEXTEST = b"""<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="nextest-run" tests="3" failures="1" errors="0" time="0.027">
+    <testsuite name="cart" tests="2" disabled="0" errors="0" failures="1">
+        <testcase name="tests::has_a_total" classname="cart" time="0.009"></testcase>
+        <testcase name="tests::fails" classname="cart" time="0.008">
+            <failure message="thread 'tests::fails' panicked at src/lib.rs:9:9" type="test failure with exit code 101"/>
+        </testcase>
+    </testsuite>
+    <testsuite name="cart::shop" tests="1" disabled="0" errors="0" failures="0">
+        <testcase name="is_free" classname="cart::shop" time="0.01"></testcase>
+    </testsuite>
+</testsuites>"""
+"""Written by the description of the format, https://nexte.st/docs/machine-readable/junit/."""
+
+
 @pytest.mark.parametrize(
     ("report", "results"),
     [
+        (
+            NEXTEST,
+            {
+                "test:cart::tests::has_a_total": ("passed", ""),
+                "test:cart::tests::fails": (
+                    "failed",
+                    "thread 'tests::fails' panicked at src/lib.rs:9:9",
+                ),
+                "test:cart::shop::is_free": ("passed", ""),
+            },
+        ),
         (
             VITEST,
             {
@@ -137,7 +163,7 @@ Expected: 4</failure>
             },
         ),
     ],
-    ids=["vitest", "jest", "jest without files"],
+    ids=["nextest", "vitest", "jest", "jest without files"],
 )
 def test_reports_of_javascript_name_tests_by_their_files(
     report: bytes, results: dict[str, tuple[str, str]]
