@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kl_hooks.evidence.ledger import Entry
     from kl_hooks.model.problem import Problem
     from kl_hooks.proof.claims import LatestResult, SubjectHistory
-    from kl_hooks.proof.coverage_import import ImportedCoverage
+    from kl_hooks.proof.coverage import ImportedCoverage
     from kl_hooks.records.events import Event
     from kl_hooks.sharing.attestation import TrustedKey
     from kl_hooks.workspace import Workspace
@@ -406,7 +406,7 @@ class ImportedEvidence(NamedTuple):
 
 def _import(ws: Workspace, request: ImportRequest, access: Access) -> ImportedEvidence:
     from kl_hooks.evidence.executed import COVERAGE
-    from kl_hooks.proof.coverage_import import import_coverage
+    from kl_hooks.proof.coverage import import_coverage
     from kl_hooks.sharing.file_import import import_file
     from kl_hooks.store.files import read_given
 
