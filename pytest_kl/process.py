@@ -13,17 +13,18 @@ them.
 
 from __future__ import annotations
 
+import builtins
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from enum import EnumType
-from opcode import opmap
 from operator import is_, itemgetter
 from types import (
     BuiltinFunctionType,
     CodeType,
     FunctionType,
     MethodDescriptorType,
+    MethodType,
     ModuleType,
     WrapperDescriptorType,
 )
@@ -39,6 +40,7 @@ from pytest_kl.contents import (
     module_namespace,
     namespace_of,
 )
+from pytest_kl.library import SettingNames
 from pytest_kl.registered import Registrations, Subclasses
 from pytest_kl.settings import Settings
 
@@ -48,13 +50,14 @@ _FREE: Final = 2
 """So many comparisons are made whatever they take, …"""
 _SHARE: Final = 100
 """… and then one takes this part of the time since the last one."""
-_STORE_GLOBAL: Final = opmap["STORE_GLOBAL"]
+_BUILTINS: Final = vars(builtins)
+_METHODS: Final = (FunctionType, MethodType)
 _DEFINITIONS: Final = (PLAIN - {type(None)}) | {
     *(FunctionType, BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, type),
     *(property, classmethod, staticmethod),
 }
 """The types of what a library defines. What it computes when it is asked first begins as None."""
-_MOST_ITEMS: Final = 200
+_MOST_ITEMS: Final = 400
 """A larger container is a table of the library."""
 _MOST_BYTES: Final = 100_000
 """A larger array of bytes is not compared."""
@@ -102,7 +105,7 @@ class _Values:
         self._space, self._names = space, names
         # of a single name it would give no tuple
         self._all = (*names, *names[:1])
-        self._get: Any = itemgetter(*self._all)
+        self._get: Any = itemgetter(*self._all) if names else lambda _: ()
         self._values: tuple[Any, ...] = self._get(space)
         self._first: dict[str, int] = {}
         """Name that had another value since the first test → the identity of its first one."""
@@ -232,6 +235,42 @@ class _Container:
         return self._items == self._first
 
 
+class _OfLibrary(NamedTuple):
+    """What a module of the standard library keeps beside its definitions."""
+
+    label: str
+    space: Mapping[str, Any]
+    values: _Values
+    """The names that it has for something else than a definition, …"""
+    containers: Mapping[str, _Container]
+    """… private containers, …"""
+    objects: Mapping[str, _Values]
+    """… and of the objects that it has, the attributes that are constants or functions."""
+
+    @classmethod
+    def of(cls, label: str, space: Mapping[str, Any]) -> _OfLibrary:
+        """Of the module with this namespace."""
+        containers: dict[str, _Container] = {}
+        objects: dict[str, _Values] = {}
+        names: list[str] = []
+        for name, value in [*space.items()]:
+            kind = type(value)
+            if is_reserved(name) or kind in _DEFINITIONS or issubclass(kind, type | ModuleType):
+                continue
+            if kind in CONTAINERS:
+                if name[:1] == "_" and len(value) <= _MOST_ITEMS:
+                    containers[name] = _Container(f"{label}.{name}", value, is_table=False)
+                continue
+            names.append(name)
+            attributes = attributes_of(value)
+            if attributes is not None and _home_of(kind).partition(".")[0] in _STANDARD:
+                fixed = [
+                    key for key, member in [*attributes.items()] if type(member) in _DEFINITIONS
+                ]
+                objects |= {name: _Values(attributes, fixed)} if fixed else {}
+        return cls(label, space, _Values(space, names), containers, objects)
+
+
 class Process:
     """What one process has for all of its code."""
 
@@ -258,7 +297,13 @@ class Process:
         self._registrations = Registrations()
         self.subclasses = Subclasses()
         """Of the classes of the repository."""
-        self._computed: dict[int, frozenset[str]] = {}
+        self._setting_names = SettingNames()
+        self._of_libraries: list[_OfLibrary] = []
+        """What modules of the standard library keep that the repository uses."""
+        self._names: frozenset[str] = frozenset()
+        """Those of builtins, which all code has: of the last comparison, …"""
+        self._first_names: frozenset[str] = frozenset()
+        """… and before the first test."""
         self._has_begun = False
         self._number = 0
         self._last = self._cost = self._more = 0.0
@@ -267,6 +312,7 @@ class Process:
         """The first test begins."""
         started = self._clock()
         self._has_begun = True
+        self._first_names = self._names = _names_added()
         modules = dict(self._loaded)
         self._first_modules = self._modules = _modules_of(modules)
         for name, module in modules.items():
@@ -306,7 +352,7 @@ class Process:
             if definitions.is_same():
                 continue
             for name, is_first in definitions.compare():
-                if name not in self._names_computed_in(space):
+                if not self._setting_names.is_computed(space, name):
                     yield Difference(None, f"{label}.{name}", is_first)
         for functions in self._functions:
             if not functions.is_same():
@@ -318,6 +364,11 @@ class Process:
                 is_as_before = container.compare(is_harmless)
                 if is_as_before is not None:
                     yield Difference(None, container.name, is_as_before)
+        before, self._names = self._names, _names_added()
+        for name in sorted(before ^ self._names):
+            is_first = (name in self._names) == (name in self._first_names)
+            yield Difference(None, f"builtins.{name}", is_first)
+        yield from self._of_library()
         for name, is_first in self._settings.compare():
             yield Difference(None, name, is_first)
         yield from self._of_abstract_classes()
@@ -337,6 +388,23 @@ class Process:
             if old != new and not is_imported:
                 first = self._first_modules.get(name)
                 yield Difference(None, f"sys.modules.{name}", new == first)
+
+    def _of_library(self) -> Iterator[Difference]:
+        """What is set of the standard library by its functions, or of its objects."""
+        is_setting = self._setting_names.is_setting
+        for state in self._of_libraries:
+            for name, is_first in () if state.values.is_same() else state.values.compare():
+                if is_setting(state.space, name):
+                    yield Difference(None, f"{state.label}.{name}", is_first)
+            for name, container in state.containers.items():
+                if container.is_same():
+                    continue
+                is_first = bool(container.compare(lambda _: False))
+                if is_setting(state.space, name):
+                    yield Difference(None, container.name, is_first)
+            for name, attributes in state.objects.items():
+                for attribute, is_first in () if attributes.is_same() else attributes.compare():
+                    yield Difference(None, f"{state.label}.{name}.{attribute}", is_first)
 
     def _of_abstract_classes(self) -> Iterator[Difference]:
         for owner, classes in self._registrations.compare():
@@ -457,6 +525,8 @@ class Process:
         if not issubclass(type(module), ModuleType):
             return
         package = str(module_namespace(module).get("__name__")).partition(".")[0]  # type: ignore[arg-type]
+        if package in _STANDARD:
+            self._add_of_library(module)  # type: ignore[arg-type]
         if package in _STANDARD or package in _TOOLS:
             return
         homes = {_home_of(value) for value in [*module_namespace(module).values()]}  # type: ignore[arg-type]
@@ -472,6 +542,13 @@ class Process:
                 for key, value in [*space.items()]
                 if type(value) in CONTAINERS and not is_reserved(key) and len(value) <= _MOST_ITEMS
             ]
+
+    def _add_of_library(self, module: ModuleType) -> None:
+        """What a module of the standard library keeps to itself."""
+        if identity(module) not in self._with_tables:
+            self._with_tables.add(identity(module))
+            space = module_namespace(module)
+            self._of_libraries.append(_OfLibrary.of(str(space.get("__name__")), space))
 
     def _with_submodules(self, module: ModuleType) -> list[Mapping[str, Any]]:
         """The namespace of a module; of a package of the standard library also what is in it:
@@ -504,20 +581,14 @@ class Process:
         label = f"{name}.{_name_of(value)}"
         self._add_definitions(label, module_namespace(module), namespace_of(value))  # type: ignore[arg-type]
 
-    def _names_computed_in(self, space: Mapping[str, Any]) -> frozenset[str]:
-        """The globals that functions of a module store to themselves, such as what it computes when
-        it is asked first.
-        """
-        key = identity(space)
-        if key not in self._computed:
-            codes = [value.__code__ for value in [*space.values()] if type(value) is FunctionType]
-            self._computed[key] = frozenset(
-                name
-                for code in codes
-                if _STORE_GLOBAL in code.co_code[::2]
-                for name in code.co_names
-            )
-        return self._computed[key]
+
+def _names_added() -> frozenset[str]:
+    """The names of builtins. One of them keeps what an interactive session printed last
+    (`sys.displayhook`), as examples in docstrings do.
+    """
+    return frozenset(
+        name for name, value in [*_BUILTINS.items()] if name != "_" or type(value) in _METHODS
+    )
 
 
 def _is_class(value: Any) -> bool:

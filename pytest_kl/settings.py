@@ -15,12 +15,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from types import BuiltinFunctionType
 from typing import Any, Final
 
-from pytest_kl.contents import MISSING, identity, module_namespace
+from pytest_kl.contents import MISSING, PLAIN, identity, module_namespace
 
 Reader = Callable[[], Any]
 _UMASK: Final = "Umask:"
+_OF_INTERPRETER: Final = frozenset(("sys", "gc", "_socket", "_thread", "posix"))
+"""Modules in C that hold something for a whole process."""
 
 
 def _of_module(name: str, function: str) -> Reader | None:
@@ -46,16 +49,16 @@ def _signals() -> Reader | None:
 
 def _decimal() -> Reader | None:
     read: Any = _of_module("_decimal", "getcontext")
+    default: Any = _of_module("_decimal", "DefaultContext")
 
     def settings() -> Any:
-        context = read()
         # not the flags, which each computation sets
         return [
-            context.prec,
-            context.rounding,
-            context.Emin,
-            context.Emax,
-            [*context.traps.values()],
+            (
+                *(context.prec, context.rounding, context.Emin, context.Emax),
+                *context.traps.values(),
+            )
+            for context in (read(), default)
         ]
 
     return read and settings
@@ -157,6 +160,84 @@ def _value(module: str, name: str) -> Callable[[], Reader | None]:
     return reader
 
 
+def _pairs() -> Iterator[tuple[str, Reader]]:
+    """What a function of C code sets that has a partner which gets it: `sys.setdlopenflags`,
+    `gc.set_debug`. Where the partner needs an argument it gives nothing.
+    """
+    for module in filter(None, map(sys.modules.get, _OF_INTERPRETER)):
+        space = module_namespace(module)
+        for setter in [name for name in space if name[:3] == "set"]:
+            getter: Any = space.get(f"get{setter[3:]}")
+            is_pair = type(space[setter]) is type(getter) is BuiltinFunctionType
+            if is_pair and _read(getter) is not MISSING:
+                yield f"{space['__name__']}.{setter}", partial(_shown, getter)
+
+
+def _shown(getter: Callable[[], Any]) -> Any:
+    return _plain(getter())
+
+
+def _plain(value: Any) -> Any:
+    """By which what was set is compared."""
+    if isinstance(value, tuple | list):
+        return [*map(_plain, value)]
+    return value if type(value) in PLAIN else identity(value)
+
+
+def _limits() -> Reader | None:
+    """Those of the system for this process."""
+    read: Any = _of_module("resource", "getrlimit")
+    space = module_namespace(sys.modules["resource"]) if read else {}
+    limits = [number for name, number in space.items() if name.startswith("RLIMIT_")]
+    return read and (lambda: [read(limit) for limit in limits])
+
+
+def _priority() -> Reader | None:
+    read: Any = getattr(os, "getpriority", None)
+    return read and partial(read, getattr(os, "PRIO_PROCESS", 0), 0)
+
+
+def _timers() -> Reader | None:
+    """Whether one runs, and again."""
+    read: Any = _of_module("_signal", "getitimer")
+
+    def timers() -> Any:
+        return [(rest > 0, again) for rest, again in map(read, range(3))]
+
+    return read and timers
+
+
+def _blocked() -> Reader | None:
+    mask: Any = _of_module("_signal", "pthread_sigmask")
+    block = module_namespace(sys.modules["_signal"]).get("SIG_BLOCK") if mask else None
+    return mask and (lambda: sorted(map(int, mask(block, ()))))
+
+
+def _stack_size() -> Reader | None:
+    """To ask for it is to set it."""
+    exchange: Any = _of_module("_thread", "stack_size")
+
+    def read() -> Any:
+        size = exchange()
+        exchange(size)
+        return size
+
+    return exchange and read
+
+
+def _start_method() -> Reader | None:
+    """How multiprocessing starts processes, once somebody chose it."""
+    if "multiprocessing.context" not in sys.modules:
+        return None
+    context = module_namespace(sys.modules["multiprocessing.context"])["_default_context"]
+
+    def read() -> Any:
+        chosen = context._actual_context
+        return None if chosen is context._default_context else identity(chosen)
+
+    return read
+
+
 def _threads() -> Reader | None:
     """Those that are alive."""
     active = module_namespace(sys.modules["threading"]).get("_active")
@@ -171,12 +252,7 @@ _SETTINGS: Final[dict[str, Callable[[], Reader | None]]] = {
     "warnings.filters": _identities("warnings", "filters"),
     "csv.field_size_limit": lambda: _of_module("_csv", "field_size_limit"),
     "csv.register_dialect": lambda: _of_module("_csv", "list_dialects"),
-    "socket.setdefaulttimeout": lambda: _of_module("_socket", "getdefaulttimeout"),
     "gc.enable": lambda: gc.isenabled,
-    "gc.set_threshold": lambda: gc.get_threshold,
-    "sys.setrecursionlimit": lambda: sys.getrecursionlimit,
-    "sys.setswitchinterval": lambda: sys.getswitchinterval,
-    "sys.set_int_max_str_digits": lambda: getattr(sys, "get_int_max_str_digits", None),
     "sys.path": lambda: _path,
     "sys.path_hooks": _identities("sys", "path_hooks"),
     "sys.meta_path": lambda: _finders,
@@ -186,6 +262,16 @@ _SETTINGS: Final[dict[str, Callable[[], Reader | None]]] = {
     "tempfile.tempdir": _temporary_folder,
     "asyncio.set_event_loop_policy": _event_loop_policy,
     "threading.Thread.start": _threads,
+    "logging.captureWarnings": _value("logging", "_warnings_showwarning"),
+    "zoneinfo.reset_tzpath": _value("zoneinfo._tzpath", "TZPATH"),
+    "multiprocessing.set_start_method": _start_method,
+    "tracemalloc.start": lambda: _of_module("_tracemalloc", "is_tracing"),
+    "faulthandler.enable": lambda: _of_module("faulthandler", "is_enabled"),
+    "resource.setrlimit": _limits,
+    "os.setpriority": _priority,
+    "signal.setitimer": _timers,
+    "signal.pthread_sigmask": _blocked,
+    "threading.stack_size": _stack_size,
     "time.tzset": lambda: lambda: (time.tzname, time.timezone, time.daylight),
 }
 """Function that sets it → what gives the function that reads it; None where it is not loaded."""
@@ -234,6 +320,9 @@ class Settings:
         for name in _SETTINGS.keys() - self._readers.keys():
             reader = _SETTINGS[name]()
             if reader is not None:
+                self._begin(name, reader)
+        for name, reader in _pairs():
+            if name not in self._readers:
                 self._begin(name, reader)
 
     def _begin(self, name: str, reader: Reader) -> None:

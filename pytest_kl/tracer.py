@@ -1035,6 +1035,7 @@ class Tracer:
         for other in self._stack[:1]:  # one that was run without its protocol has no end of its own
             self._pop(other)
         context.phase = 0
+        self._compare_open_files(None)
         self._children = _children()
         if self._has_started_processes and self.on:
             self._running = _running_children()
@@ -1149,8 +1150,14 @@ class Tracer:
         if self._has_started_processes:
             self._left_running |= _running_children() - self._running
         self._take_opened(context)
+        self._compare_open_files(context)
         self._pop(context)
         self._leave(context)
+
+    def _compare_open_files(self, context: Context | None) -> None:
+        """Give what was written to files that are open all the time to a test."""
+        if self._reads is not None and self._reads.written is not None:
+            self._reads.written.compare_open(context)
 
     def finish(self) -> None:
         """The last test is over."""

@@ -41,6 +41,9 @@ _NOT_OURS: Final = ("/site-packages/", "/dist-packages/", "/__pycache__/", "/.gi
 _COMPILED: Final = (".pyc", ".py", ".so")
 _MOST_FILES: Final = 200_000
 """So many files take about 50 MB. Of more it would not be known who wrote them."""
+_MOST_OPEN: Final = 100
+"""So many files are asked for their state after each test."""
+_NOT_THERE: Final = (-1, -1)
 _MKDIR: Final = Path.mkdir.__code__
 _MAKERS: Final = ("_pytest/pathlib.py", "_pytest/tmpdir.py")
 """The files of pytest that make a folder for each test."""
@@ -80,6 +83,11 @@ class Written:
         """Path → who wrote it anew, so that it finds nothing of others there."""
         self._made: dict[str, Owner] = {}
         """Path → who made it where nothing was."""
+        self._open_files: dict[str, tuple[int, int]] = {}
+        """Files that an import or a fixture opened to write, and that tests may write to later: size
+        and time, of the last moment.
+        """
+        self._stat = os.stat
         self._places: dict[str, str | None] = {}
         self.too_many = False
         """Whether more files were written than are noted."""
@@ -111,15 +119,37 @@ class Written:
         if name.endswith(_COMPILED) and "/__pycache__/" in name:
             return
         owner = self._owner()
-        if owner is None or not self._acts(frame):
+        if not self._acts(frame):
             return
         name = abspath(name)
+        lasts = owner is None or owner.is_fixture
+        if lasts and len(self._open_files) < _MOST_OPEN and self._place(name) is not None:
+            self._open_files[name] = _NOT_THERE
+        if owner is None:
+            return
         if flags & _FRESH:
             self._anew(name, owner)
         else:
             self._find(name, owner)
         self._touch(name, owner)
         self._note_writer(name, owner)
+
+    def compare_open(self, owner: Owner | None) -> None:
+        """What was written since the last time to a file that was open before was written by this
+        test; None: by none. No event shows it.
+        """
+        for name, before in [*self._open_files.items()]:
+            self._open_files[name] = now = self._state(name)
+            if now != before and owner is not None:
+                self._touch(name, owner)
+                self._note_writer(name, owner)
+
+    def _state(self, name: str) -> tuple[int, int]:
+        try:
+            state = self._stat(name)
+        except OSError:
+            return _NOT_THERE
+        return state.st_size, state.st_mtime_ns
 
     def finds(self, name: str, frame: FrameType | None) -> None:
         """A file is opened to be read, or looked for, or a folder is listed."""

@@ -23,6 +23,7 @@ from kl_hooks.evidence.executed import NOTHING_BEHIND, Behind, Executed, test_pa
 from kl_hooks.evidence.reads import Read
 from kl_hooks.proof.collected_names import collected_names, reported_names
 from kl_hooks.proof.facts import Difference, FileChange, RunSymbols
+from kl_hooks.proof.pytest_config import PytestConfig
 
 _INIT: Final = "__init__.py"
 CONFTEST: Final = "conftest.py"
@@ -288,6 +289,31 @@ class Comparison:
         if unasked := set(words) - self._mentions.keys():
             self._mentions.update(self._ask(unasked))
         return frozenset().union(*(self._mentions[word] for word in words))
+
+    # what is imported for the first time
+
+    @cached_property
+    def first_imported(self) -> frozenset[str]:
+        """The changed files that pytest collects, and those that these name, directly or through one
+        another, and that the run did not import.
+        """
+        files = {
+            path: change.new
+            for path, change in self.changes.items()
+            if change.now and change.new is not None and not change.new.error
+        }
+        imported = {path for path in files if may_be_collected(path)}
+        waiting = [*imported]
+        while waiting:
+            names = files[waiting.pop()].names
+            new = {
+                path
+                for path in files.keys() - imported - self.executed.modules.keys()
+                if self.module_word(path) in names
+            }
+            imported |= new
+            waiting += new
+        return frozenset(imported)
 
     # what uses namespaces, docstrings and classes
 
@@ -642,6 +668,11 @@ class TestFacts:
     def needs_any(self, files: Set[str]) -> bool:
         """Whether what it needs by imports starts at one of these files."""
         return not (files.isdisjoint(self.own_starts) and files.isdisjoint(self.behind.files))
+
+
+def may_be_collected(path: str) -> bool:
+    """Whether pytest imports a file before the first test, by its defaults."""
+    return PytestConfig().collects(path) or path.rpartition("/")[2] == CONFTEST
 
 
 def _is_or_is_in(name: str, outer: str) -> bool:

@@ -33,6 +33,7 @@ from kl_hooks.proof.facts import (
     RunFacts,
     Verdict,
 )
+from kl_hooks.proof.first_imports import first_import, subclass_listers
 from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.read_rules import (
     READ_SUBJECTS,
@@ -478,7 +479,7 @@ def _default_effects(
     yield Effect(reason, needs(users) if touch is None else needs(users, touch))
     for condition in comparison.module_asked(path):
         yield Effect(reason, needs(users, *condition))
-    if owner and (listers := _subclass_listers(comparison)):
+    if owner and (listers := subclass_listers(comparison)):
         yield Effect(reason, needs(users, listers))
 
 
@@ -543,7 +544,7 @@ def _definition_effects(
     else:
         for condition in comparison.module_listed(path):
             yield Effect(reason, needs(users, *condition))
-        if header.bases and (listers := _subclass_listers(comparison)):
+        if header.bases and (listers := subclass_listers(comparison)):
             yield Effect(reason, needs(users, listers))
     yield from _uses_of_name(comparison, last, reason, added, users)
 
@@ -564,17 +565,12 @@ def _member_effects(
     for condition in comparison.module_listed(change.path):
         yield Effect(reason, needs(users, *condition))
     readers = comparison.touch(WORDS["annotations"], lambda _, uses: uses.reads_annotations)
-    if leads := _subclass_listers(comparison) | readers:
+    if leads := subclass_listers(comparison) | readers:
         yield Effect(reason, needs(users, leads))
     if _is_special(last):
         # `__init_subclass__`, `__set_name__` and others run where a subclass is defined
         makers = comparison.subclass_makers(change.path, owner)
         yield Effect(reason, needs(users, makers))
-
-
-def _subclass_listers(comparison: Comparison) -> Touch:
-    """The tests that execute code which asks a class for its subclasses."""
-    return comparison.touch(WORDS["subclasses"], lambda _, uses: uses.lists_subclasses)
 
 
 def _may_be_found_elsewhere(comparison: Comparison, path: str, name: str) -> bool:
@@ -663,7 +659,7 @@ def _conditions_of_having(
     touch = comparison.class_users(path, owner or name)
     yield () if touch is None else (touch,)
     yield from comparison.module_asked(path)
-    if class_name and (listers := _subclass_listers(comparison)):
+    if class_name and (listers := subclass_listers(comparison)):
         yield (listers,)
 
 
@@ -717,6 +713,7 @@ CHANGE_RULES: Final[Sequence[ChangeRule]] = (
     symbol_of_an_import_changed,
     assignment_changed,
     import_effect_changed,
+    first_import,
     code_read,
     hook_changed,
 )

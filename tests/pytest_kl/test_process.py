@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import abc
 import asyncio
+import builtins
 import codecs
 import collections.abc
 import copyreg
 import csv
+import logging
 import mimetypes
 import os
+import re
+import reprlib
+import shutil
 import sys
 import tempfile
 import threading
@@ -24,6 +29,13 @@ import pytest
 
 from pytest_kl.original import original_functions
 from pytest_kl.process import Difference, Process
+
+
+class OwnLogger(logging.Logger):
+    """A class of loggers."""
+
+
+set_depth = sys.set_coroutine_origin_tracking_depth
 
 
 def names(process: Process) -> set[tuple[str, bool]]:
@@ -96,6 +108,8 @@ def test_settings_of_the_library_are_compared(process: Process) -> None:
             "codecs.register_error",
             lambda: codecs.register_error("kl_test", codecs.ignore_errors),
         ),
+        ("sys.set_coroutine_origin_tracking_depth", lambda: set_depth(2)),
+        ("builtins.kl_test", lambda: setattr(builtins, "kl_test", 1)),
         ("tempfile.tempdir", lambda: setattr(tempfile, "tempdir", "/kl-test")),
     ],
 )
@@ -110,6 +124,8 @@ def test_what_the_library_keeps_to_itself_is_compared(
     names(process)
     change()
     assert (name, False) in names(process)
+    set_depth(0)
+    vars(builtins).pop("kl_test", None)
 
 
 def test_what_the_library_makes_when_it_is_asked_first_is_no_state(
@@ -123,6 +139,34 @@ def test_what_the_library_makes_when_it_is_asked_first_is_no_state(
     mimetypes.guess_type("a.txt")
     tempfile.gettempdir()
     asyncio.events._init_event_loop_policy()  # type: ignore[attr-defined]
+    assert names(process) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("logging._levelToName", lambda: logging.addLevelName(35, "LOUD")),
+        ("logging._loggerClass", lambda: logging.setLoggerClass(OwnLogger)),
+        ("shutil._ARCHIVE_FORMATS", lambda: shutil.register_archive_format("kl", print)),
+        ("reprlib.aRepr.maxstring", lambda: setattr(reprlib.aRepr, "maxstring", 90)),
+    ],
+)
+def test_what_functions_of_the_library_set_is_compared(
+    own: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[], None]
+) -> None:
+    own.__dict__.update({"logging": logging, "shutil": shutil, "reprlib": reprlib, "re": re})
+    monkeypatch.setattr(logging, "_levelToName", dict(logging._levelToName))
+    monkeypatch.setattr(logging, "_nameToLevel", dict(logging._nameToLevel))
+    monkeypatch.setattr(logging, "_loggerClass", logging.Logger)
+    monkeypatch.setattr(shutil, "_ARCHIVE_FORMATS", dict(vars(shutil)["_ARCHIVE_FORMATS"]))
+    monkeypatch.setattr(reprlib.aRepr, "maxstring", 30)
+    process = Process(lambda value: value is own)
+    process.begin()
+    re.compile("what the library [c]omputes")
+    logging.getLogger("kl.test.of.process").debug("x")
+    assert names(process) == set()
+    change()
+    assert (name, False) in names(process)
     assert names(process) == set()
 
 
