@@ -23,6 +23,7 @@ from kl_hooks.proof.comparison import (
     Comparison,
     TestFacts,
     Touch,
+    may_be_collected,
 )
 from kl_hooks.proof.effect import ChangeRule, Effect, RunRule, TestRule, needs
 from kl_hooks.proof.facts import (
@@ -33,7 +34,6 @@ from kl_hooks.proof.facts import (
     RunFacts,
     Verdict,
 )
-from kl_hooks.proof.first_imports import first_import, subclass_listers
 from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.read_rules import (
     READ_SUBJECTS,
@@ -52,6 +52,12 @@ _PLAIN_BASES: Final = frozenset(
     }
 )
 """Classes of Python that do nothing with what a subclass defines."""
+
+
+_MAKERS: Final = frozenset(("type", "new_class", "make_dataclass"))
+"""What makes a class without a definition."""
+_HERE: Final = "=."
+"""Begins the name of what the file itself defines."""
 
 
 # rules of a run: what no test of it escapes
@@ -366,6 +372,81 @@ def import_effect_changed(comparison: Comparison, change: FileChange) -> Iterato
         yield Effect(f"what importing {path} changes elsewhere is not the same")
 
 
+def first_import(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """A file that the run did not import registers something where others look."""
+    path = change.path
+    if path not in comparison.first_imported:
+        return
+    old, new = comparison.import_times(path)
+    before = old if path in comparison.executed.modules else ImportTime()
+    if path not in comparison.executed.modules and not may_be_collected(path) and new.effects:
+        yield Effect(
+            f"importing {path} changes something elsewhere, and a test file imports it now"
+        )
+    added = {
+        name: header
+        for name, header in new.headers.items()
+        if name not in before.headers or before.headers[name].text != header.text
+    }
+    for name, header in sorted(added.items()):
+        yield from _effects_of(comparison, path, name, header)
+    names = change.new.names if change.new is not None else frozenset[str]()
+    makes_classes = not _MAKERS.isdisjoint(names) or any(map(_may_be_listed, added.values()))
+    if makes_classes and (listers := _subclass_listers(comparison)):
+        yield Effect(f"{path} has a class that is new, and subclasses are listed", (listers,))
+
+
+def _may_be_listed(header: Header) -> bool:
+    return any(base.partition(".")[0] != "builtins" for base in header.bases)
+
+
+def _effects_of(comparison: Comparison, path: str, name: str, header: Header) -> Iterator[Effect]:
+    """A decorator or a base that the program itself has may note what is defined."""
+    reason = f"{name} in {path} may be registered"
+    for decorator in header.decorators:
+        if not decorator:
+            yield Effect(f"{reason}: one of its decorators is not known")
+        elif decorator not in QUIET_DECORATORS and (owner := _owner(comparison, decorator)):
+            yield Effect(reason, needs(comparison.needing([owner])))
+    for base in header.bases:
+        owner = _owner(comparison, base)
+        if owner and _customizes(comparison, owner, base.rpartition(".")[2]):
+            yield Effect(reason, needs(comparison.needing([owner])))
+
+
+def _owner(comparison: Comparison, name: str) -> str:
+    """The file of the run that has what a full name means; empty for what is none of them, or of the
+    file itself.
+    """
+    if name.startswith(_HERE):
+        return ""
+    parts = name.lstrip(".").split(".")
+    modules = {module: path for path, module in comparison.symbols.modules.items()}
+    for depth in range(len(parts), 0, -1):
+        wanted = ".".join(parts[:depth])
+        for module, path in modules.items():
+            if module == wanted or (name[:1] == "." and module.endswith(f".{wanted}")):
+                return path
+    return ""
+
+
+def _customizes(comparison: Comparison, path: str, name: str) -> bool:
+    """Whether a class executes code of its own where a subclass is defined, or one above it; true
+    for what is no class of its file.
+    """
+    waiting = [(path, name)]
+    seen_classes = set[tuple[str, str]]()
+    while waiting:
+        place = waiting.pop()
+        header = comparison.import_times(place[0])[1].headers.get(place[1])
+        if header is None or header.customizes or "builtins.type" in header.bases:
+            return True
+        seen_classes.add(place)
+        owners = [comparison.base_header(place[0], base) for base in header.bases]
+        waiting += [owner for owner in owners if owner is not None and owner not in seen_classes]
+    return False
+
+
 def code_read(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """Code that asks for code objects or source executes nothing of them. Source has comments and
     layout; code objects have their places in it.
@@ -479,7 +560,7 @@ def _default_effects(
     yield Effect(reason, needs(users) if touch is None else needs(users, touch))
     for condition in comparison.module_asked(path):
         yield Effect(reason, needs(users, *condition))
-    if owner and (listers := subclass_listers(comparison)):
+    if owner and (listers := _subclass_listers(comparison)):
         yield Effect(reason, needs(users, listers))
 
 
@@ -544,7 +625,7 @@ def _definition_effects(
     else:
         for condition in comparison.module_listed(path):
             yield Effect(reason, needs(users, *condition))
-        if header.bases and (listers := subclass_listers(comparison)):
+        if header.bases and (listers := _subclass_listers(comparison)):
             yield Effect(reason, needs(users, listers))
     yield from _uses_of_name(comparison, last, reason, added, users)
 
@@ -565,12 +646,17 @@ def _member_effects(
     for condition in comparison.module_listed(change.path):
         yield Effect(reason, needs(users, *condition))
     readers = comparison.touch(WORDS["annotations"], lambda _, uses: uses.reads_annotations)
-    if leads := subclass_listers(comparison) | readers:
+    if leads := _subclass_listers(comparison) | readers:
         yield Effect(reason, needs(users, leads))
     if _is_special(last):
         # `__init_subclass__`, `__set_name__` and others run where a subclass is defined
         makers = comparison.subclass_makers(change.path, owner)
         yield Effect(reason, needs(users, makers))
+
+
+def _subclass_listers(comparison: Comparison) -> Touch:
+    """The tests that execute code which asks a class for its subclasses."""
+    return comparison.touch(WORDS["subclasses"], lambda _, uses: uses.lists_subclasses)
 
 
 def _may_be_found_elsewhere(comparison: Comparison, path: str, name: str) -> bool:
@@ -659,7 +745,7 @@ def _conditions_of_having(
     touch = comparison.class_users(path, owner or name)
     yield () if touch is None else (touch,)
     yield from comparison.module_asked(path)
-    if class_name and (listers := subclass_listers(comparison)):
+    if class_name and (listers := _subclass_listers(comparison)):
         yield (listers,)
 
 
