@@ -316,7 +316,7 @@ def with_facts(
 
     chosen = [ranked.candidate for ranked in _deciding_symbols(code) if is_shown(ranked.candidate)]
     ids = [candidate.id for candidate in chosen]
-    relies = reliance(ws, db, ids, ("calls",), is_place_shown)
+    relies = reliance(ws, db, ids, lambda symbol: ("calls",), is_place_shown)
     states = _states(ws, ids, is_place_shown)
     tests = {
         name: {f"test:{test}" for test in tests_of_symbol}

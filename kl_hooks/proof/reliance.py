@@ -23,6 +23,10 @@ IsShown = Callable[[str, str], bool]
 """(ID, path) → whether the reader may be shown it."""
 
 
+Relations = Callable[[str], Collection[str]]
+"""ID of a symbol → the links to it that count as a use."""
+
+
 class Reliance(NamedTuple):
     """Who relies on some symbols."""
 
@@ -41,10 +45,10 @@ def reliance(
     ws: Workspace,
     db: Database,
     symbols: Sequence[str],
-    relations: Collection[str],
+    relations: Relations,
     is_shown: IsShown,
 ) -> Reliance:
-    """Return who relies on symbols, given by ID. `relations`: the links that count as a use."""
+    """Return who relies on symbols, given by ID."""
     executed, assumed = tests_executing(ws, db, symbols)
     calling = tests_calling(db, [symbol for symbol in symbols if symbol not in executed])
     tests = {
@@ -59,7 +63,7 @@ def reliance(
 
 
 def _users(
-    db: Database, symbols: Sequence[str], relations: Collection[str], is_shown: IsShown
+    db: Database, symbols: Sequence[str], relations: Relations, is_shown: IsShown
 ) -> dict[str, list[Symbol]]:
     incoming = links.of_many(db, symbols, incoming=True)
     sources = {
@@ -67,7 +71,7 @@ def _users(
             link.source
             for link in incoming.get(symbol, ())
             # the test of a function is counted as a test
-            if link.relation in relations and split_id(link.source)[0] != "test"
+            if link.relation in relations(symbol) and split_id(link.source)[0] != "test"
         )
         for symbol in symbols
     }

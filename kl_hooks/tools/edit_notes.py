@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 MOST_CHARACTERS: Final = 400
-_USES: Final = ("calls", "references", "inherits", "implements")
+_USES: Final = ("calls", "inherits", "implements")
 _SYMBOLS: Final = 3
 _USERS: Final = (4, 2, 1, 0)
 """Users that are named: as many as leave space for the tests and their command."""
@@ -62,7 +62,7 @@ def edit_note(
             if symbol not in noted
         }
         changed = list(path_of)[:_SYMBOLS]
-        relies = reliance(ws, db, changed, _USES, is_shown)
+        relies = reliance(ws, db, changed, _uses, is_shown)
         named_after = list(test_files_named_after(db, texts_before))
     users = {
         user.id: user
@@ -85,6 +85,15 @@ def edit_note(
     of_tests = _Tests(len(tests), files, is_executed)
     text = _text(changed, list(users.values()), of_tests)
     return EditNote(text, tuple(changed))
+
+
+def _uses(symbol: str) -> tuple[str, ...]:
+    """Return the links by which others rely on a symbol: an annotation that names a class does not
+    rely on its body.
+    """
+    if split_id(symbol)[0] in _CLASSES:
+        return _USES
+    return (*_USES, "references")
 
 
 def _changed(ws: Workspace, db: Database, path: str, text_before: str | None) -> list[str]:

@@ -981,6 +981,17 @@ def test_an_edit_that_nobody_relies_on_brings_nothing(
     assert edited(cart, old, new, path) is None
 
 
+def test_who_only_annotates_with_a_class_is_not_named(cart: Checkout) -> None:
+    made = "\n\ndef make_cart() -> Cart:\n    return Cart()\n"
+    cart.write("shop/page.py", PAGE.replace("cart.total()", "1") + made)
+    cart.write("tests/test_cart.py", "")
+    cart.commit()
+    cart.kl("graph", "build")
+    note = context(edited(cart, "class Cart:", "class Cart:\n    RATE = 2\n"))
+    assert "make_cart (shop/page.py:9) uses what you changed (Cart)" in note
+    assert "show_page" not in note
+
+
 def test_the_tests_of_an_edited_test_file_are_not_named(cart: Checkout) -> None:
     helper = "def made() -> Cart:\n    return Cart()\n\n\n"
     text = CART_TEST.replace("def test_total", f"{helper}def test_total").replace(
