@@ -21,7 +21,7 @@ from kl_hooks.proof.content_runs import had_untracked_files
 from kl_hooks.proof.gate import NOTHING_TRACKED
 from kl_hooks.proof.impact import Content
 from kl_hooks.proof.other_runs import pytest_command
-from kl_hooks.proof.verdict_text import failure_text, rerun_text
+from kl_hooks.proof.verdict_text import failure_text, rerun_text, without_variables_text
 from kl_hooks.workspace import Workspace, require_setup
 
 if TYPE_CHECKING:
@@ -707,9 +707,8 @@ def _hints_to_prove(answer: VerifyAnswer) -> Iterator[str]:
     elif proof.missing and answer.command != "pytest":
         limits = proof.undone_addopts
         yield f"{f'addopts deselect tests ({limits}): ' if limits else ''}{answer.command}"
-        if proof.variables_of_shell:
-            unset = " ".join(f"-u {name}" for name in proof.variables_of_shell)
-            yield f"without what this shell sets: env {unset} kl verify"
+        if unset := without_variables_text(proof):
+            yield unset
         if not proof.transfers and not rerun_text(proof):
             yield "files that are no tests belong in verify.exclude in .kl/config.yaml"
     elif proof.missing:

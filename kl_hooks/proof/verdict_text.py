@@ -55,6 +55,16 @@ def rerun_text(proof: Proof) -> str:
     return f"{number}: {reasons.pop()}"
 
 
+def without_variables_text(proof: Proof) -> str:
+    """How to judge without the variables for which tests must run again; empty where there are
+    none.
+    """
+    if not proof.variables_of_shell:
+        return ""
+    unset = " ".join(f"-u {name}" for name in proof.variables_of_shell)
+    return f"without what this shell sets: env {unset} kl verify"
+
+
 def passed_text(proof: Proof, untracked: bool) -> str:
     """`run 5d1e0a77 passed on exactly this content`; of a run that was a part, with the others."""
     if untracked:

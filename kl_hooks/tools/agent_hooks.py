@@ -842,6 +842,7 @@ def _reminder(ws: Workspace, event: Event, session: Session) -> str:
     from kl_hooks.proof.impacted import impacted_tests
     from kl_hooks.proof.nearest import nearest
     from kl_hooks.proof.since_pass import failed_before
+    from kl_hooks.proof.verdict_text import without_variables_text
     from kl_hooks.tools.stop_notes import impact_lines
 
     trees = worktree_state(ws.repo).trees
@@ -866,6 +867,8 @@ def _reminder(ws: Workspace, event: Event, session: Session) -> str:
     # which tests to run helps more than which files no run reported
     reasons = impacted or found.reasons[:_NAMED]
     why = [*reasons, *([str(near)] if near else [])]
+    if unset := without_variables_text(found):
+        why.append(unset)
     return "\n".join(
         [
             (

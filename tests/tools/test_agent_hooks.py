@@ -637,6 +637,23 @@ def test_at_the_end_it_gets_the_tests_that_decide_its_change(
     assert commands == ["ls-files"], "verdict and tests are about one look at the files on disk"
 
 
+@pytest.mark.skipif(
+    not hasattr(sys, "monitoring"), reason="what a test reads is recorded from CPython 3.12 on"
+)
+def test_at_the_end_what_only_this_shell_sets_is_named(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test = "import os\n\n\ndef test_a():\n    assert 'NO_BLUE' not in os.environ\n"
+    repo = checkout(tmp_path / "repo", {"test_a.py": f"{test}\n\ndef test_b():\n    assert 1\n"})
+    repo.git("config", "kl.agents", "claude")
+    changed(repo, path="test_a.py")
+    assert repo.pytest("-q").returncode == 0
+    monkeypatch.setenv("NO_BLUE", "1")
+    reason = notify(repo, "Stop", stop_hook_active=False)["reason"]
+    assert "1 test must run: pytest test_a.py::test_a\n" in reason
+    assert "  without what this shell sets: env -u NO_BLUE kl verify\n" in reason
+
+
 def test_at_the_end_what_failed_before_the_change_is_no_reason_to_go_on(
     tmp_path: Path, home: Path
 ) -> None:
