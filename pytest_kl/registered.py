@@ -59,7 +59,8 @@ class Subclasses:
         """Whether more are followed from now on."""
         new, self._new = self._new, []
         classes = [kind for reference in new if (kind := reference()) is not None]
-        return any(self._roots.add(kind) for kind in classes)
+        # all of them: `any` of a generator ends with the first
+        return bool([kind for kind in classes if self._roots.add(kind)])
 
     def read(self) -> list[int]:
         """The identities of all classes that are made of them."""

@@ -222,6 +222,30 @@ def put(value):
     filling.send(value)
 def get(): return ITEMS[0]
 """,
+    "subclass that nothing names": """
+class Base: pass
+KEEP = []
+def make(value): return type('Own', (Base,), {'value': value})
+def put(value): KEEP.append(make(value))
+def get(): return Base.__subclasses__()[0].value
+""",
+    "place in an open file": """
+import tempfile
+FILE = tempfile.TemporaryFile('w+')
+def put(value): FILE.write(str(value))
+def get():
+    FILE.seek(0)
+    return int(FILE.read())
+""",
+    "object deep inside of others": """
+class Node:
+    def __init__(self, after=None): self.after, self.value = after, 0
+    def last(self): return self.after.last() if self.after else self
+HEAD = None
+for _ in range(90): HEAD = Node(HEAD)
+def put(value): HEAD.last().value = value
+def get(): return HEAD.last().value
+""",
     "generator that stores what it computes": """
 ITEMS = []
 def rows():

@@ -162,8 +162,11 @@ def test_classes_that_are_made_of_one_are_read_where_they_are() -> None:
     class Base:
         pass
 
+    class First:
+        pass
+
     subclasses = Subclasses()
-    subclasses.add([Base])
+    subclasses.add([First, Base])
     assert subclasses.read() == []
     assert subclasses.grow()
     assert not subclasses.grow()
