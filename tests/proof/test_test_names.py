@@ -135,7 +135,7 @@ def test_a_name_is_that_of_a_test_or_of_all_that_end_so_or_of_its_cases() -> Non
 
 CART = "def total(prices):\n    return sum(prices)\n\ndef count(prices):\n    return len(prices)\n"
 TESTS = """
-import os, pytest
+import pathlib, pytest
 from cart import count, total
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -143,7 +143,7 @@ def test_total(n):
     assert total([n]) == n
 
 def test_luck():
-    assert count([1]) == int(os.environ.get("LUCK", "1"))
+    assert count([1]) == int((pathlib.Path.cwd().parent / "luck").read_text())
 """
 
 
@@ -152,10 +152,11 @@ def shop(tmp_path: Path) -> Path:
     """A test that failed and was fixed, and one that fails by chance."""
     folder = repository(tmp_path / "shop", {"cart.py": CART, "test_cart.py": TESTS})
     wrong = CART.replace("sum(prices)", "sum(prices) + 1")
-    for text in (wrong, CART):
+    # chance is a file beside the repository: no run records what it holds
+    for text, luck in ((wrong, "1"), (CART, "1"), (CART, "2")):
         (folder / "cart.py").write_text(text, encoding="utf-8")
+        (tmp_path / "luck").write_text(luck, encoding="utf-8")
         run_pytest(folder, "--kl-symbols=on")
-    run_pytest(folder, "--kl-symbols=on", env={"LUCK": "2"})
     return folder
 
 

@@ -126,11 +126,14 @@ def test_the_innermost_frame_of_the_project_is_recorded_in_workers_too(repo: Pat
 
 
 def test_a_test_that_fails_and_passes_on_one_content_is_flaky(repo: Path) -> None:
-    flaky = "import os\n\ndef test_luck():\n    assert not os.environ.get('BAD')\n"
+    # chance is a file beside the repository: no run records what it holds
+    luck = "(pathlib.Path.cwd().parent / 'luck').read_text()"
+    flaky = f"import pathlib\n\ndef test_luck():\n    assert {luck} == 'good'\n"
     (repo / "test_shop.py").write_text(flaky, encoding="utf-8")
     git(repo, "commit", "-qam", "Luck")
-    for bad in ("1", "", "1"):
-        done = run_pytest(repo, env={"BAD": bad})
+    for luck in ("bad", "good", "bad"):
+        (repo.parent / "luck").write_text(luck, encoding="utf-8")
+        done = run_pytest(repo)
     runs = [one.id for one in recorded(repo)]
     lines = section(done.stdout)
     assert lines[0].startswith("failed like this once before, on ")
