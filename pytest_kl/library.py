@@ -55,8 +55,18 @@ class SettingNames:
 
 def _functions_naming(space: Mapping[str, Any], name: str) -> Iterator[CodeType]:
     for value in [*space.values()]:
-        if type(value) is FunctionType and name in value.__code__.co_names:
-            yield value.__code__
+        if type(value) is FunctionType:
+            yield from (code for code in _with_inner(value.__code__) if name in code.co_names)
+
+
+def _with_inner(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function, and of those inside it: hypothesis has one that runs at each garbage
+    collection and stores when.
+    """
+    yield code
+    for constant in code.co_consts:
+        if type(constant) is CodeType:
+            yield from _with_inner(constant)
 
 
 def _registers(code: CodeType, space: Mapping[str, Any], name: str) -> bool:

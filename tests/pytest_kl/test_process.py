@@ -9,6 +9,7 @@ import codecs
 import collections.abc
 import copyreg
 import csv
+import gc
 import logging
 import mimetypes
 import os
@@ -26,6 +27,7 @@ from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis.internal.conjecture import junkdrawer
 
 from pytest_kl.original import original_functions
 from pytest_kl.process import Difference, Process
@@ -62,6 +64,15 @@ def process(own: ModuleType) -> Process:
 
 
 def test_nothing_differs_where_nothing_was_changed(process: Process) -> None:
+    assert names(process) == set()
+
+
+def test_what_a_function_inside_another_one_computes_is_no_state(own: ModuleType) -> None:
+    # hypothesis notes the time of each garbage collection
+    junkdrawer.gc_cumulative_time()
+    process = Process(lambda value: value is own)
+    process.begin()
+    gc.collect()
     assert names(process) == set()
 
 

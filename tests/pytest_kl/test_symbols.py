@@ -263,7 +263,8 @@ def test_every_way_to_run_a_function_is_noted(shop: Path, how: tuple[str, ...]) 
     }
     assert found.imports["src/app/core.py"] == ("src/app/__init__.py", "src/app/late.py")
     assert found.imports["src/app/late.py"] == ("src/app/__init__.py", "src/app/core.py")
-    assert list(found.files) == ["tests/data.txt"]
+    # another worker of xdist may read its configuration during a test of this one (ADR-0100)
+    assert [path for path in found.files if path != "pytest.ini"] == ["tests/data.txt"]
     assert found.unknown == {}
     places = {found.symbols[at].symbol for at in found.dependencies("tests/test_app.py::test_add")}
     assert places >= {
