@@ -25,7 +25,7 @@ from tests.support import Checkout, Done
 
 GATES = ("kl verify", "kl arch check", "kl doctor", "kl knowledge check", "pytest", "git commit")
 """Commands that may find something, and then end with 1."""
-MOST_NOT_RUN = 55
+MOST_NOT_RUN = 56
 """Commands that are not run. A smaller number belongs here; a larger one needs a good reason."""
 _PYTEST = "pytest -p no:cacheprovider -p pytest_kl.plugin -p xdist.plugin -p pytest_cov.plugin"
 SHELL = frozenset("|&;<>$`\\(){}*")
