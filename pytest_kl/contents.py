@@ -212,8 +212,8 @@ def _of_file(value: Any) -> list[Any]:
     """Where an open file is, and what it has; nothing of one that only writes: who reads what it
     wrote opens it by its name.
 
-    What waits to be written to a file of text that reads, too, goes to the file: else it does not
-    show its place. A file that code of a program is part of is never what it was.
+    One that reads and writes is never what it was: to ask it for its place would write what waits,
+    which a test may look at. Neither is a file that code of a program is part of.
     """
     try:
         *layers, lowest = _layers_of(value)
@@ -223,6 +223,8 @@ def _of_file(value: Any) -> list[Any]:
             return [_Moment(next(_moments))]
         if not FileIO.readable(lowest):
             return []
+        if FileIO.writable(lowest):
+            return [_Moment(next(_moments))]
         number = FileIO.fileno(lowest)
         place = _lseek(number, 0, _HERE)
     except (OSError, ValueError):

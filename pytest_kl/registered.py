@@ -114,7 +114,10 @@ class Registrations:
 
 
 def _registered_of(kind: type) -> list[type]:
-    references = _dump_of(kind)[0] if _dump_of is not None else ()
+    try:
+        references = _dump_of(kind)[0] if _dump_of is not None else ()
+    except AttributeError:  # made by `type.__new__`: nothing can be registered
+        return []
     return [registered for reference in references if (registered := reference()) is not None]
 
 

@@ -92,7 +92,8 @@ def _lines_with(
         content = read_small(ws.root / path, ws.root)
     except KlError:  # a link, or no file any more: the graph is older
         return
-    for number, line in enumerate((content or b"").decode("utf-8", "replace").splitlines(), 1):
+    # an editor's lines: `splitlines` ends them at form feeds, too
+    for number, line in enumerate((content or b"").decode("utf-8", "replace").split("\n"), 1):
         if names := pattern.findall(line):
             yield number, line.strip(), names
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Rows = Sequence[Sequence[Any]]
 """Symbols as a scanner lists them: ID, first line, last line, signature, doc, content hash."""
 _CALLABLE: Final = ("function", "method", "property")
-_LAST_NAME: Final = re.compile(r"[\w$]+\Z")
+_LAST_NAME: Final = re.compile(r"(?<![\w$])[\w$]+\Z")
 _MANGLED: Final = re.compile(r"_R[A-Z]|_ZN|__?R")
 """How Rust's compiler begins the names of functions (RFC 2603)."""
 _MACRO: Final = "macro_rules!"

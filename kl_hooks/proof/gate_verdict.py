@@ -29,6 +29,7 @@ from kl_hooks.proof.expected_tests import Missing
 from kl_hooks.proof.other_runs import OtherRun
 from kl_hooks.proof.proven_tests import ProvenTests
 from kl_hooks.proof.read_rules import unrecorded_reads
+from kl_hooks.proof.variables import set_reason
 
 _SEE_KEYS: Final = "see: kl trust list, kl sync --pull"
 
@@ -290,10 +291,12 @@ def _variables_of_shell(
     facts: GateFacts, proof: Proof, used_runs: Sequence[OtherRun]
 ) -> tuple[str, ...]:
     """The variables without which the tests that looked for them would not have to run again."""
-    if not proof.missing:
+    reasons = {test.reason for test in proof.missing}
+    if not reasons:
         return ()
     runs = (run.executed for run in (*facts.own_runs, *used_runs))
-    return facts.variables_of_shell(executed for executed in runs if executed is not None)
+    names = facts.variables_of_shell(executed for executed in runs if executed is not None)
+    return tuple(name for name in names if set_reason(name) in reasons)
 
 
 def _environment_notes(runs: Iterable[OtherRun], proving: Collection[str]) -> Iterator[str]:

@@ -107,7 +107,7 @@ def _chosen(
 def _described(
     db: Database, chosen: Mapping[str, tuple[MeasuredSymbol, bool]]
 ) -> Iterator[tuple[str, Measured]]:
-    entries = {row.run: entry_of_run(db, row.run) for row, _ in chosen.values()}
+    entries = {run: entry_of_run(db, run) for run in {row.run for row, _ in chosen.values()}}
     for name, (row, is_changed) in chosen.items():
         entry = entries[row.run]
         if entry is None:

@@ -11,6 +11,7 @@ from kl_hooks.evidence.reads import VARIABLES, Read
 from kl_hooks.proof.comparison import CONFTEST, Comparison, TestFacts
 from kl_hooks.proof.effect import ChangeRule, Effect, TestRule, needs
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE, Difference, FileChange, RunFacts, Verdict
+from kl_hooks.proof.variables import set_reason
 
 _MAGIC: Final = frozenset("*?[")
 """What makes a pattern of a glob more than one name."""
@@ -128,7 +129,7 @@ def _relisted(comparison: Comparison, listing: str) -> Iterator[Effect]:
 
 def _variable_set(comparison: Comparison, name: str) -> Iterator[Effect]:
     """A variable of the environment is set that a test looked for in vain."""
-    reason = f"the variable {name} is set now, which the test looked for"
+    reason = set_reason(name)
     yield from _effects(comparison, [Read(VARIABLES, name)], reason)
 
 

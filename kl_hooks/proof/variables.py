@@ -24,6 +24,11 @@ program started has none of them: they show how it was started, not what it ran 
 """
 
 
+def set_reason(name: str) -> str:
+    """Why a test must run again that looked in vain for a variable that is set now."""
+    return f"the variable {name} is set now, which the test looked for"
+
+
 def variables_of_shell(runs: Iterable[Executed]) -> tuple[str, ...]:
     """The variables that are set now and that one of these runs looked for in vain, sorted."""
     return tuple(sorted(frozenset[str]().union(*map(set_variables, runs))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -61,7 +62,7 @@ def without_variables_text(proof: Proof) -> str:
     """
     if not proof.variables_of_shell:
         return ""
-    unset = " ".join(f"-u {name}" for name in proof.variables_of_shell)
+    unset = " ".join(f"-u {shlex.quote(name)}" for name in proof.variables_of_shell)
     return f"without what this shell sets: env {unset} kl verify"
 
 

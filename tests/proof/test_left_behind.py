@@ -118,6 +118,15 @@ def test_all_results_rest_on_the_working_folder(tmp_path: Path) -> None:
     assert impacted(folder) == set()
 
 
+def test_who_goes_back_to_the_working_folder_leaves_nothing_changed(tmp_path: Path) -> None:
+    moving = "def test_moves(monkeypatch, tmp_path): monkeypatch.chdir(tmp_path)\n"
+    folder = repository(tmp_path / "program", {"test_moves.py": moving})
+    assert record(folder) == 0
+    commit(folder, {"test_new.py": "def test_new(): ...\n"})
+    assert record(folder, "test_new.py") == 0
+    assert verify(folder) == 0
+
+
 @pytest.mark.sweep
 def test_parts_of_one_suite_spoil_nothing_of_each_other(tmp_path: Path) -> None:
     folder = repository(tmp_path / "program", {**FILES, "test_a.py": LEAVING})

@@ -59,7 +59,7 @@ def lines(tmp_path: Path) -> Path:
         lambda file: file.seek(4),
     ],
 )
-@pytest.mark.parametrize("options", [("r",), ("rb",), ("rb", 0), ("r+",)])
+@pytest.mark.parametrize("options", [("r",), ("rb",), ("rb", 0)])
 def test_an_open_file_is_another_one_where_it_was_read(
     contents: Contents, lines: Path, reads: Any, options: Any
 ) -> None:
@@ -71,6 +71,18 @@ def test_an_open_file_is_another_one_where_it_was_read(
         assert not contents.is_same(file, node) or file.tell() == 4
         file.seek(4)
         assert contents.is_same(file, node)
+
+
+@pytest.mark.parametrize("options", ["w+", "w+b", "r+", "a+"])
+def test_to_compare_an_open_file_writes_nothing_to_it(
+    contents: Contents, lines: Path, options: str
+) -> None:
+    with lines.open(options) as file:
+        size = lines.stat().st_size
+        file.write(b"x" if "b" in options else "x")
+        node = noted(contents, file)
+        assert not contents.is_same(file, node)
+        assert lines.stat().st_size == size
 
 
 @pytest.mark.parametrize("options", [("w+",), ("w+b",), ("w+b", 0)])
