@@ -20,6 +20,7 @@ import inspect
 import types
 import typing
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
@@ -179,6 +180,10 @@ class ImportTime:
     """Why the compiler refuses the file: `line:column: reason`."""
     warned: tuple[str, ...] = ()
     """What the compiler warns of, once for each place: where warnings are errors, it refuses."""
+    imports: tuple[str, ...] = ()
+    """What importing the file imports, by full names: `pkg.a`, `.b.name`, which may be a module or
+    a name in one.
+    """
 
     def plain(self) -> dict[str, Any]:
         """As JSON."""
@@ -237,12 +242,16 @@ class _Module:
         self._headers: dict[str, list[Header]] = {}
         self._order: list[str] = []
         self._quiet_classes: set[str] = set()
+        self._imports: set[str] = set()
+        self._stores = _stored_names(tree)
 
     def read(self) -> ImportTime:
         self._statements(self._tree.body, "", set(_BUILTINS), set())
         headers = {name: _joined(headers) for name, headers in self._headers.items()}
         effects = tuple(map(ast.dump, _statements_with_effects(self._tree)))
-        return ImportTime(headers, tuple(self._order), effects, _docstrings(self._tree))
+        imports = tuple(sorted(self._imports))
+        docs = _docstrings(self._tree)
+        return ImportTime(headers, tuple(self._order), effects, docs, imports=imports)
 
     def _statements(
         self, statements: Iterable[ast.stmt], prefix: str, bound: set[str], local: set[str]
@@ -271,13 +280,28 @@ class _Module:
             for alias in statement.names:
                 top = alias.name.partition(".")[0]
                 self._imported[alias.asname or top] = alias.name if alias.asname else top
+                self._imports.add(alias.name)
         elif isinstance(statement, ast.ImportFrom):
             module = "." * statement.level + (statement.module or "")
             for alias in statement.names:
                 self._imported[alias.asname or alias.name] = f"{module}.{alias.name}"
+                # unlike above: `from . import a` is `.a`, and `from ..a import A` is `..a.A`
+                between = "" if module.endswith(".") else "."
+                self._imports.add(f"{module}{between}{alias.name}")
         else:
             for name in _bindings(statement):
                 self._imported.pop(name, None)
+            self._note_alias(statement)
+
+    def _note_alias(self, statement: ast.stmt) -> None:
+        """`slow = pytest.mark.slow` gives a thing another name, and `slow = pytest.mark.skipif(…)`
+        what a call returns: `pytest.mark.skipif()`. Only of a name that has no other value anywhere.
+        """
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                root = self._full_name(_called(value))
+                if root and self._stores[name] == 1:
+                    self._imported[name] = f"{root}()" if isinstance(value, ast.Call) else root
 
     def _definition(self, node: Definition, prefix: str, bound: set[str]) -> None:
         name = f"{prefix}{node.name}"
@@ -355,11 +379,7 @@ class _Module:
 
     def _is_bound(self, name: str) -> bool:
         """Whether the module itself binds a name anywhere, so that it may be no builtin."""
-        return name in self._bound_anywhere
-
-    @property
-    def _bound_anywhere(self) -> frozenset[str]:
-        return _stored_names(self._tree)
+        return name in self._stores
 
     # what is quiet
 
@@ -753,25 +773,27 @@ def _changes_other(target: ast.expr, own: Collection[str]) -> bool:
     return not (isinstance(target, ast.Name) and target.id in own)
 
 
-def _stored_names(tree: ast.Module) -> frozenset[str]:
-    """All names that the module's own scope may bind, by any statement, `global` included."""
-    names: set[str] = set()
+def _stored_names(tree: ast.Module) -> Counter[str]:
+    """All names that the module's own scope may bind, by any statement, `global` included, and in
+    how many places it does.
+    """
+    names = Counter[str]()
     waiting: list[ast.AST] = list(tree.body)
     while waiting:
         node = waiting.pop()
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                names.add(name)
-            case ast.Global(names=some):
-                names.update(some)
+                names[name] += 1
+            case ast.Global(names=global_names):
+                names.update(global_names)
             case ast.alias(name=name, asname=asname):
-                names.add(asname or name.partition(".")[0])
+                names[asname or name.partition(".")[0]] += 1
             case ast.ExceptHandler(name=str(name)):
-                names.add(name)
+                names[name] += 1
         if isinstance(node, Definition):
-            names.add(node.name)
+            names[node.name] += 1
         if isinstance(node, _SCOPES):
             waiting += [part for part in ast.walk(node) if isinstance(part, ast.Global)]
         else:
             waiting += ast.iter_child_nodes(node)
-    return frozenset(names)
+    return names

@@ -23,7 +23,6 @@ from kl_hooks.evidence.executed import NOTHING_BEHIND, Behind, Executed, test_pa
 from kl_hooks.evidence.reads import Read
 from kl_hooks.proof.collected_names import collected_names, reported_names
 from kl_hooks.proof.facts import Difference, FileChange, RunSymbols
-from kl_hooks.proof.pytest_config import PytestConfig
 
 _INIT: Final = "__init__.py"
 CONFTEST: Final = "conftest.py"
@@ -292,6 +291,11 @@ class Comparison:
 
     # what is imported for the first time
 
+    def is_collected(self, path: str) -> bool:
+        """Whether pytest imports a file before the first test."""
+        is_test = self.difference.pytest_config(path).collects(path)
+        return is_test or path.rpartition("/")[2] == CONFTEST
+
     @cached_property
     def first_imported(self) -> frozenset[str]:
         """The changed files that pytest collects, and those that these name, directly or through one
@@ -302,7 +306,7 @@ class Comparison:
             for path, change in self.changes.items()
             if change.now and change.new is not None and not change.new.error
         }
-        imported = {path for path in files if may_be_collected(path)}
+        imported = {path for path in files if self.is_collected(path)}
         waiting = [*imported]
         while waiting:
             names = files[waiting.pop()].names
@@ -314,6 +318,67 @@ class Comparison:
             imported |= new
             waiting += new
         return frozenset(imported)
+
+    def imported_with(self, path: str) -> list[str]:
+        """The unchanged files that a changed one imports, directly or through one another, and that
+        the run did not import.
+        """
+        unchanged = self.difference.python_files() - self.changes.keys()
+        not_imported = unchanged - self.executed.modules.keys()
+        imported: dict[str, None] = {}
+        waiting = [path]
+        while waiting:
+            new = self._places_imported(waiting.pop()) & not_imported - imported.keys()
+            imported |= dict.fromkeys(sorted(new))
+            waiting += new
+        return list(imported)
+
+    def run_files_imported(self, path: str) -> frozenset[str]:
+        """The files of the run that a file imports."""
+        return self._places_imported(path) & self.executed.modules.keys()
+
+    def _places_imported(self, path: str) -> frozenset[str]:
+        """Where the modules that a file imports may be, and the packages that they are in."""
+        folder = path.rpartition("/")[0]
+        places = set[str]()
+        for name in self.import_times(path)[1].imports:
+            dots = len(name) - len(name.lstrip("."))
+            starts = {*self._roots, folder}
+            if dots:
+                starts = {"/".join(folder.split("/")[: len(folder.split("/")) - (dots - 1)])}
+            parts = name[dots:].split(".")
+            for start in starts:
+                for depth in range(1, len(parts) + 1):
+                    module = "/".join(filter(None, [start, *parts[:depth]]))
+                    places |= {f"{module}.py", f"{module}/{_INIT}"}
+        return frozenset(places)
+
+    @cached_property
+    def files_by_module(self) -> Mapping[str, Sequence[str]]:
+        """Module → its file in the run; several where modules of several folders have one name."""
+        files: dict[str, list[str]] = {}
+        for path, module in self.symbols.modules.items():
+            files.setdefault(module, []).append(path)
+        return files
+
+    @cached_property
+    def _roots(self) -> frozenset[str]:
+        """The folders from which modules of the run were imported."""
+        roots = {""}
+        for path, module in self.symbols.modules.items():
+            place = path.removesuffix(".py").removesuffix(f"/{_INIT.removesuffix('.py')}")
+            end = module.replace(".", "/")
+            if f"/{place}".endswith(f"/{end}"):
+                roots.add(place.removesuffix(end).rstrip("/"))
+        return frozenset(roots)
+
+    def names_in_file(self, path: str) -> frozenset[str]:
+        """The identifiers of a file as it is now."""
+        change = self.changes.get(path)
+        if change is not None:
+            return change.new.names if change.new is not None else frozenset()
+        uses = self.introspection(path).symbols.values()
+        return frozenset[str]().union(*(of_symbol.names for of_symbol in uses))
 
     # what uses namespaces, docstrings and classes
 
@@ -668,11 +733,6 @@ class TestFacts:
     def needs_any(self, files: Set[str]) -> bool:
         """Whether what it needs by imports starts at one of these files."""
         return not (files.isdisjoint(self.own_starts) and files.isdisjoint(self.behind.files))
-
-
-def may_be_collected(path: str) -> bool:
-    """Whether pytest imports a file before the first test, by its defaults."""
-    return PytestConfig().collects(path) or path.rpartition("/")[2] == CONFTEST
 
 
 def _is_or_is_in(name: str, outer: str) -> bool:

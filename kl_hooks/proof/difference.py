@@ -13,7 +13,7 @@ import configparser
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Final, NamedTuple
 
 from kl_hooks.code.file_facts import definitions_of
@@ -127,8 +127,21 @@ def difference(
         source_facts(ws.cache),
         cache(lambda folder: _is_lasting(repo, changed, other, folder)),
         tuple(required),
+        partial(_python_files, repo, other),
         cache(reader.pytest_config),
     )
+
+
+def _python_files(repo: Repository, other: str | None) -> frozenset[str]:
+    """Those of the other content. Many runs are compared with it: within a moment git is asked
+    once.
+    """
+
+    def ask() -> frozenset[str]:
+        paths = content_source(repo, other or "", untracked=True).blobs
+        return frozenset(path for path in paths if path.endswith(".py"))
+
+    return once(("Python files", repo.top, other), ask)
 
 
 def _is_lasting(

@@ -109,6 +109,8 @@ class Difference:
     """Whether a folder has a file in both contents, so that it is in both."""
     requirements: tuple[RequirementChange, ...] = ()
     """Distributions that files of the two contents require otherwise."""
+    python_files: Callable[[], frozenset[str]] = frozenset
+    """The Python files of the other content."""
     pytest_config: Callable[[str], PytestConfig] = _default_config
     """The configuration that decides what a test of a file is; where that differs, `whole` names
     it.

@@ -23,7 +23,6 @@ from kl_hooks.proof.comparison import (
     Comparison,
     TestFacts,
     Touch,
-    may_be_collected,
 )
 from kl_hooks.proof.effect import ChangeRule, Effect, RunRule, TestRule, needs
 from kl_hooks.proof.facts import (
@@ -34,7 +33,6 @@ from kl_hooks.proof.facts import (
     RunFacts,
     Verdict,
 )
-from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.read_rules import (
     READ_SUBJECTS,
     data_file_changed,
@@ -364,8 +362,8 @@ def import_effect_changed(comparison: Comparison, change: FileChange) -> Iterato
     itself (`os.environ`, a list of another module) the tests of all others find.
     """
     path = change.path
-    # a file that the run did not have: whether it is collected, by pytest's defaults
-    if path not in comparison.executed.tests.files and not PytestConfig().collects(path):
+    is_test = comparison.difference.pytest_config(path).collects(path)
+    if path not in comparison.executed.tests.files and not is_test:
         return
     old, new = comparison.import_times(path)
     if old.effects != new.effects:
@@ -373,13 +371,24 @@ def import_effect_changed(comparison: Comparison, change: FileChange) -> Iterato
 
 
 def first_import(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
-    """A file that the run did not import registers something where others look."""
+    """Files that the run did not import register something where others look."""
     path = change.path
     if path not in comparison.first_imported:
         return
-    old, new = comparison.import_times(path)
-    before = old if path in comparison.executed.modules else ImportTime()
-    if path not in comparison.executed.modules and not may_be_collected(path) and new.effects:
+    if path in comparison.executed.modules:
+        before = comparison.import_times(path)[0]
+    else:
+        before = ImportTime()
+    yield from _registrations(comparison, path, before)
+    for other in comparison.imported_with(path):
+        yield from _registrations(comparison, other, ImportTime())
+
+
+def _registrations(comparison: Comparison, path: str, before: ImportTime) -> Iterator[Effect]:
+    """What importing a file may register. `before`: what importing it executed in the run."""
+    new = comparison.import_times(path)[1]
+    is_new = path not in comparison.executed.modules
+    if is_new and new.effects and not comparison.is_collected(path):
         yield Effect(
             f"importing {path} changes something elsewhere, and a test file imports it now"
         )
@@ -389,9 +398,16 @@ def first_import(comparison: Comparison, change: FileChange) -> Iterator[Effect]
         if name not in before.headers or before.headers[name].text != header.text
     }
     for name, header in sorted(added.items()):
-        yield from _effects_of(comparison, path, name, header)
-    names = change.new.names if change.new is not None else frozenset[str]()
-    makes_classes = not _MAKERS.isdisjoint(names) or any(map(_may_be_listed, added.values()))
+        # its decorators and bases are known to leave nothing behind
+        if not header.registers:
+            continue
+        owners = frozenset(_registering_files(comparison, path, name, header))
+        if owners:
+            reason = f"{name} in {path} may be registered"
+            yield Effect(reason, needs(comparison.needing(owners)))
+    makes_classes = any(map(_may_be_listed, added.values())) or not _MAKERS.isdisjoint(
+        comparison.names_in_file(path)
+    )
     if makes_classes and (listers := _subclass_listers(comparison)):
         yield Effect(f"{path} has a class that is new, and subclasses are listed", (listers,))
 
@@ -400,51 +416,70 @@ def _may_be_listed(header: Header) -> bool:
     return any(base.partition(".")[0] != "builtins" for base in header.bases)
 
 
-def _effects_of(comparison: Comparison, path: str, name: str, header: Header) -> Iterator[Effect]:
-    """A decorator or a base that the program itself has may note what is defined."""
-    reason = f"{name} in {path} may be registered"
-    for decorator in header.decorators:
-        if not decorator:
-            yield Effect(f"{reason}: one of its decorators is not known")
-        elif decorator not in QUIET_DECORATORS and (owner := _owner(comparison, decorator)):
-            yield Effect(reason, needs(comparison.needing([owner])))
-    for base in header.bases:
-        owner = _owner(comparison, base)
-        if owner and _customizes(comparison, owner, base.rpartition(".")[2]):
-            yield Effect(reason, needs(comparison.needing([owner])))
+def _registering_files(
+    comparison: Comparison, path: str, name: str, header: Header
+) -> Iterator[str]:
+    """The files of the run whose code may note a definition: those of its decorators, and of the
+    classes above it that execute code where a subclass is defined.
 
-
-def _owner(comparison: Comparison, name: str) -> str:
-    """The file of the run that has what a full name means; empty for what is none of them, or of the
-    file itself.
+    What the file itself has for a decorator or such a class, or what has no name, may do so in each
+    file of the run that this file imports.
     """
-    if name.startswith(_HERE):
-        return ""
+    for decorator in header.decorators:
+        if decorator in QUIET_DECORATORS:
+            continue
+        if not decorator or decorator.startswith(_HERE):
+            yield from comparison.run_files_imported(path)
+        else:
+            yield from _owner(comparison, decorator)
+    for base in header.bases:
+        if not base:
+            yield from comparison.run_files_imported(path)
+    for owner in _customizing_files(comparison, path, name):
+        if owner in comparison.executed.modules:
+            yield owner
+        else:
+            yield from comparison.run_files_imported(owner)
+
+
+def _owner(comparison: Comparison, name: str) -> Iterator[str]:
+    """The file of the run that has what a full name means, if one has."""
+    files = comparison.files_by_module
     parts = name.lstrip(".").split(".")
-    modules = {module: path for path, module in comparison.symbols.modules.items()}
     for depth in range(len(parts), 0, -1):
         wanted = ".".join(parts[:depth])
-        for module, path in modules.items():
-            if module == wanted or (name[:1] == "." and module.endswith(f".{wanted}")):
-                return path
-    return ""
+        modules = [wanted]
+        if name[:1] == ".":  # of which package is not known
+            modules = [module for module in files if f".{module}".endswith(f".{wanted}")]
+        paths = [path for module in modules for path in files.get(module, ())]
+        if paths:
+            yield from paths
+            return
 
 
-def _customizes(comparison: Comparison, path: str, name: str) -> bool:
-    """Whether a class executes code of its own where a subclass is defined, or one above it; true
-    for what is no class of its file.
+def _customizing_files(comparison: Comparison, path: str, name: str) -> Iterator[str]:
+    """The files of the classes above a class that execute code of their own where a subclass is
+    defined, and of what is no class of its file.
     """
     waiting = [(path, name)]
     seen_classes = set[tuple[str, str]]()
     while waiting:
         place = waiting.pop()
-        header = comparison.import_times(place[0])[1].headers.get(place[1])
-        if header is None or header.customizes or "builtins.type" in header.bases:
-            return True
         seen_classes.add(place)
-        owners = [comparison.base_header(place[0], base) for base in header.bases]
-        waiting += [owner for owner in owners if owner is not None and owner not in seen_classes]
-    return False
+        header = comparison.import_times(place[0])[1].headers.get(place[1])
+        is_above = place != (path, name)
+        if is_above and (header is None or header.customizes or "builtins.type" in header.bases):
+            yield place[0]
+            continue
+        for base in header.bases if header is not None else ():
+            waiting += _places_of(comparison, place[0], base) - seen_classes
+
+
+def _places_of(comparison: Comparison, path: str, base: str) -> set[tuple[str, str]]:
+    """(file, name) of a base of a class: of the repository, else nothing."""
+    if base.startswith(_HERE):
+        return {(path, base.removeprefix(_HERE))}
+    return {(owner, base.rpartition(".")[2]) for owner in _owner(comparison, base)}
 
 
 def code_read(comparison: Comparison, change: FileChange) -> Iterator[Effect]:

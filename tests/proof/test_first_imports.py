@@ -60,6 +60,34 @@ pytestmark = pytest.mark.skipif(
             },
             {*ALL, PLAIN},
         ),
+        # by a decorator of its own, around the program's
+        (
+            {
+                "test_a.py": "import app\ndef deco(f): return app.register(f)\n@deco\ndef own(): ..."
+                f"\n{TEST}"
+            },
+            ALL,
+        ),
+        # what another name, or a call, gives for one
+        ({"test_a.py": f"import app\nnote = app.register\n@note\ndef own(): pass\n{TEST}"}, ALL),
+        (
+            {
+                "test_a.py": "import app, pytest\nslow = pytest.mark.skipif(False, reason='')\n"
+                f"shop = pytest.mark.shop\n@slow\n@shop\ndef test_b(): pass\n{TEST}"
+            },
+            set(),
+        ),
+        (
+            {
+                "test_a.py": "import app\nclass Own:\n    @property\n    def x(self): return 1\n"
+                f"    @x.setter\n    def x(self, value): pass\n{TEST}"
+            },
+            set(),
+        ),
+        ({"test_a.py": f"D = {{}}\n@D.get('x', lambda f: f)\ndef own(): pass\n{TEST}"}, set()),
+        # a file that was there, and that the run did not import
+        ({"test_a.py": f"import old\n{TEST}"}, ALL),
+        ({"test_a.py": f"import uses_old\n{TEST}"}, ALL),
         # nobody imports it, or nobody asks for what it has
         ({"more.py": f"{SUBCLASS}@app.register\ndef own(): pass\n"}, set()),
         ({"test_a.py": f"import pytest\n@pytest.mark.shop\ndef test_b(): pass\n{TEST}"}, set()),
@@ -70,14 +98,25 @@ pytestmark = pytest.mark.skipif(
 def test_what_a_new_test_file_registers_reaches_those_who_may_find_it(
     tmp_path: Path, files: dict[str, str], stale: set[str]
 ) -> None:
-    folder = repository(
-        tmp_path / "program", {"app.py": APP, "test_z.py": TESTS, "test_y.py": OTHERS}
-    )
+    own = {"old.py": "import app\n@app.register\ndef old(): pass\n", "uses_old.py": "import old\n"}
+    program = {"app.py": APP, "test_z.py": TESTS, "test_y.py": OTHERS, **own}
+    folder = repository(tmp_path / "program", program)
     assert record(folder) == 0
     assert verify(folder) == 0
     commit(folder, files)
     new = {name for name in impacted(folder) if name.startswith("test_a.py")}
     assert impacted(folder) - new == stale
+
+
+def test_a_new_subclass_of_a_class_of_the_same_file_registers(tmp_path: Path) -> None:
+    local = "import app\nclass Local(app.Below): pass\ndef test_old(): pass\n"
+    kinds = "import app\ndef test_kinds(): assert len(app.Hooked.kinds) < 3\n"
+    files = {"app.py": APP, "test_a.py": local, "test_z.py": kinds, "test_y.py": OTHERS}
+    folder = repository(tmp_path / "program", files)
+    assert record(folder) == 0
+    commit(folder, {"test_a.py": f"{local}class New(Local): pass\n{TEST}"})
+    assert "test_z.py::test_kinds" in impacted(folder)
+    assert PLAIN not in impacted(folder)
 
 
 def test_what_is_written_to_a_file_that_stays_open_is_written_by_the_test(tmp_path: Path) -> None:
