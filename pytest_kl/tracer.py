@@ -1018,7 +1018,8 @@ class Tracer:
         if self._opened_files is None or not self._opened_files.is_on or self._reads is None:
             return
         opened, seen = self._opened_files.take(), self._reads.take_seen()
-        # what no process did that it started was done by code in C, without an audit event
+        # with no process of its own: code in C of this one, which raises no audit event, or a
+        # program that nobody here started (ADR-0100)
         if context is not None and not any(part.why for part in (context, *context.fixtures)):
             opened -= seen
         if context is not None:

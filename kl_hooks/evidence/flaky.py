@@ -27,6 +27,8 @@ from kl_hooks.workspace import Workspace
 
 _RUNS: Final = 200
 """Runs that are looked at, newest first."""
+_SEVERAL: Final = 3
+"""Results among which a variable that is new in each of them explains nothing: of two it may."""
 _SHORT: Final = 8
 """Digits of a run that a person is shown."""
 
@@ -111,6 +113,10 @@ class Comparison:
         self._waiting: dict[str, Executed | None] = {}
         """Run that is not stored → what waits in a spool."""
         self._reaches: dict[str, Reach | None] = {}
+        self._attempts: dict[str, Sequence[Attempt]] = {}
+        """Test → the results among which a contradiction was looked for."""
+        self._new_each_time: dict[str, frozenset[str]] = {}
+        """Test → the variables that explain none of them."""
 
     @staticmethod
     def attempts(
@@ -184,9 +190,31 @@ class Comparison:
             return
         values = _variables_of(a, attempt.test)
         other_values = _variables_of(b, other.test)
-        for name in sorted(values.keys() & other_values.keys()):
-            if _are_other_values(values[name], other_values[name]):
-                yield f"the variable {name}"
+        differing = [
+            name
+            for name in sorted(values.keys() & other_values.keys())
+            if _are_other_values(values[name], other_values[name])
+        ]
+        if differing:
+            explaining_none = self._variables_of_each_run(attempt.test)
+            yield from (f"the variable {name}" for name in differing if name not in explaining_none)
+
+    def _variables_of_each_run(self, test: str) -> frozenset[str]:
+        """The variables that had another value in each of several results of a test, such as the
+        number of a build: no outcome is seen to follow from one of their values.
+        """
+        if test not in self._new_each_time:
+            values: dict[str, list[str]] = {}
+            for attempt in self._attempts.get(test, ()):
+                executed = self._executed(attempt.receipt)
+                for name, value in _variables_of(executed, test).items() if executed else ():
+                    values.setdefault(name, []).append(value)
+            self._new_each_time[test] = frozenset(
+                name
+                for name, of_runs in values.items()
+                if len(of_runs) >= _SEVERAL and len(of_runs) == len(set(of_runs))
+            )
+        return self._new_each_time[test]
 
     def _distributions(self, attempt: Attempt, other: Attempt) -> tuple[str, ...]:
         reach = self._reach(attempt.receipt)
@@ -220,6 +248,9 @@ class Comparison:
         A pass on a second attempt is both.
         """
         counted = [attempt for attempt in attempts if attempt.failed or attempt.passed]
+        if counted:
+            self._attempts[counted[0].test] = counted
+            self._new_each_time.pop(counted[0].test, None)
         for newer, older in pairwise(counted):
             if newer.failed == older.failed or newer.environment != older.environment:
                 continue

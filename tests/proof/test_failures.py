@@ -26,6 +26,7 @@ from tests.pytest_kl.recorded import environment  # isort: skip
 
 
 def flaky_in(ws: Workspace) -> list[FlakyTest]:
+    sync_evidence(ws)
     with ws.store.reading() as db:
         return flaky_tests(ws, db)
 
@@ -123,7 +124,6 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_flaky_tests_are_found_without_a_rerun_and_no_other(suite: Path) -> None:
     ws = open_workspace(suite)
-    sync_evidence(ws)
     found = {one.test.partition("::")[2]: one for one in flaky_in(ws)}
     seeds = [random.Random(seed).random() < 0.4 for seed in range(6)]
     assert found.keys() == {"test_by_chance", "test_by_state"}
@@ -242,7 +242,7 @@ def test_another_environment_variable_is_no_chance(tmp_path: Path) -> None:
     tests = """
 import os, lib
 
-PLAIN = "PLAIN" in os.environ
+PLAIN = os.environ.get("PLAIN")
 
 def test_color():
     assert lib.color() == "red"
@@ -259,6 +259,35 @@ def test_number():
     assert flaky_in(open_workspace(folder)) == []
     why = run_in_process(["proof", "why", "test_color"], folder, environment({})).stdout
     assert "changed   the variable COLOR, since it passed in run " in why
+
+
+@pytest.mark.skipif(
+    not hasattr(sys, "monitoring"), reason="executed symbols are recorded from CPython 3.12 on"
+)
+def test_a_variable_with_another_value_in_each_run_explains_nothing(tmp_path: Path) -> None:
+    tests = """
+import os, pathlib
+
+# chance is a file beside the repository: no run records what it holds
+luck = pathlib.Path(__file__).parents[1] / "luck"
+
+def test_build():
+    assert os.environ["BUILD"] and luck.read_text() == "good"
+"""
+    folder = repository(tmp_path / "lib", {"test_lib.py": tests})
+    flaky_after = []
+    for build, luck in enumerate(("good", "bad", "good", "bad")):
+        (tmp_path / "luck").write_text(luck, encoding="utf-8")
+        run_pytest(folder, env={"BUILD": str(build)})
+        flaky_after.append([flaky.test for flaky in flaky_in(open_workspace(folder))])
+    # of two runs the value may be the reason
+    name = "test_lib.py::test_build"
+    assert flaky_after == [[], [], [name], [name]]
+    (tmp_path / "luck").write_text("good", encoding="utf-8")
+    run_pytest(folder, env={"BUILD": "4"})
+    # a pass of it is no evidence
+    done = run_in_process(["verify"], folder, environment({}))
+    assert done.returncode == 1 and "only flaky tests passed" in done.stdout
 
 
 @pytest.mark.skipif(
