@@ -607,14 +607,14 @@ class Contents:
         if not differing:
             return set() if after or not before else None
         names = set[str]()
-        seen = set[int]()
+        visited = set[int]()
         waiting = [value]
         while waiting:
             member = waiting.pop()
             key = identity(member)
-            if key in seen or key not in after:
+            if key in visited or key not in after:
                 continue
-            seen.add(key)
+            visited.add(key)
             waiting += self.parts(member) or ()
             if key in differing:
                 names |= _differing_names(attributes_of(member), before[key])

@@ -528,7 +528,8 @@ class Tracer:
 
     def _push(self, context: Context) -> None:
         self._flush()
-        self._take_opened(next((one for one in reversed(self._stack) if not one.frame), None))
+        running = (outer for outer in reversed(self._stack) if not outer.frame)
+        self._take_opened(next(running, None))
         self._stack.append(context)
         self._announce()
         if self._engine is not None:
@@ -1017,11 +1018,12 @@ class Tracer:
         """
         if self._opened_files is None or not self._opened_files.is_on or self._reads is None:
             return
-        opened, seen = self._opened_files.take(), self._reads.take_seen()
+        opened = self._opened_files.take()
+        with_event = self._reads.take_seen()
         # with no process of its own: code in C of this one, which raises no audit event, or a
         # program that nobody here started (ADR-0100)
         if context is not None and not any(part.why for part in (context, *context.fixtures)):
-            opened -= seen
+            opened -= with_event
         if context is not None:
             context.reads.update(self._reads.number(path, "", False) for path in opened)
 

@@ -289,7 +289,7 @@ def import_(imported: operations.ImportedEvidence, _request: operations.ImportRe
     if coverage is None:
         echo(f"{imported.new} new, {imported.is_known} known already, {imported.refused} refused.")
         return
-    if coverage.known:
+    if coverage.is_known:
         state = "known already"
     else:
         state = "imported"
@@ -297,9 +297,12 @@ def import_(imported: operations.ImportedEvidence, _request: operations.ImportRe
         subject = counted(coverage.tests, "test")
     else:
         subject = "the run"
-    measured = counted(coverage.symbols + coverage.unreached, "measured symbol")
-    files = counted(coverage.files, "file")
-    line = f"{subject} executed {coverage.symbols} of {measured} in {files}"
+    if coverage.unreached is None:
+        symbols = counted(coverage.symbols, "symbol")
+    else:
+        measured = counted(coverage.symbols + coverage.unreached, "measured symbol")
+        symbols = f"{coverage.symbols} of {measured}"
+    line = f"{subject} executed {symbols} in {counted(coverage.files, 'file')}"
     echo(f"run {short(coverage.run, 8)} {state}: {line} ({coverage.format}).")
 
 

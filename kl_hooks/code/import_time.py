@@ -294,7 +294,7 @@ class _Module:
             self._note_alias(statement)
 
     def _note_alias(self, statement: ast.stmt) -> None:
-        """`slow = pytest.mark.slow` gives a thing another name, and `slow = pytest.mark.skipif(…)`
+        """`slow = pytest.mark.slow` is another name, and `slow = pytest.mark.skipif(…)`
         what a call returns: `pytest.mark.skipif()`. Only of a name that has no other value anywhere.
         """
         match statement:

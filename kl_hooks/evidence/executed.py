@@ -801,57 +801,9 @@ def store_executed(db: Database, executed: Executed) -> None:
     """Add a run; one that is there already stays as it is."""
     if db.row("SELECT 1 FROM executed_run WHERE run = ?", (executed.run,)):
         return
-    number = _interned(db, [one.symbol for one in executed.symbols])
-    of_index = [number[one.symbol] for one in executed.symbols]
-    own: dict[str, list[tuple[int, str]]] = {}
-    for symbol in executed.symbols:
-        own.setdefault(executed.places[symbol.symbol], []).append(
-            (number[symbol.symbol], symbol.content_hash)
-        )
-    parts = []
-    for path in sorted({*own, *executed.modules, *executed.imports, *executed.unknown}):
-        symbols = sorted(own.get(path, ()))
-        body = [
-            "file",
-            path,
-            symbols,
-            sorted(of_index[at] for at in executed.modules.get(path, ())),
-            list(executed.imports.get(path, ())),
-            executed.unknown.get(path, ""),
-        ]
-        parts.append(_part(db, body, [key for key, _ in symbols]))
-    for path, file in sorted(executed.tests.files.items()):
-        # in the order of the run's symbols, which is that of their names: the same in every run
-        # with the same sets
-        keys = [of_index[at] for at in file.symbols]
-        parts.append(_part(db, ["tests", path, keys, file.rows()], keys))
-    values = sorted(
-        [of_index[at], sorted(of_index[one] for one in entries)]
-        for at, entries in executed.values.items()
-    )
-    if values:
-        parts += [_part(db, ["values", values], ())]
-    if executed.distributions is not None:
-        # of its own: an environment that did not change adds no row
-        parts.append(_part(db, ["distributions", executed.distributions.to_dict()], ()))
-    if executed.absent:
-        parts.append(_part(db, ["absent", sorted(executed.absent)], ()))
-    if executed.listed:
-        parts.append(_part(db, ["listed", dict(sorted(executed.listed.items()))], ()))
-    if executed.private:
-        parts.append(_part(db, ["private", dict(sorted(executed.private.items()))], ()))
-    if executed.left:
-        parts.append(_part(db, ["left", _left_to_dict(executed)], ()))
-    if executed.unreached:
-        unreached = sorted(executed.unreached)
-        key_of = _interned(db, [symbol.symbol for symbol in unreached])
-        rows = [(key_of[symbol.symbol], symbol.content_hash) for symbol in unreached]
-        parts.append(_part(db, [_UNREACHED, rows], [key for key, _ in rows]))
-    for sort, entries in (("opened", executed.files), ("incomplete", executed.incomplete)):
-        if entries:
-            parts += [_part(db, [sort, dict(entries)], ())]
-    if executed.reads:
-        parts += [_part(db, body, ()) for body in executed.reads.parts()]
+    key_of = _interned(db, [symbol.symbol for symbol in executed.symbols])
+    keys = [key_of[symbol.symbol] for symbol in executed.symbols]
+    parts = [*_parts_of_files(db, executed, keys), *_parts_of_run(db, executed, keys)]
     # here and not a part of its own: they are asked for alone (`runtime_imports`)
     if executed.runtime:
         runtime_part = [{path: list(entries) for path, entries in executed.runtime.items()}]
@@ -859,6 +811,63 @@ def store_executed(db: Database, executed: Executed) -> None:
         runtime_part = []
     row = (executed.run, executed.recorder, _part(db, ["run", parts, *runtime_part], ()))
     db.execute("INSERT INTO executed_run (run, recorder, part) VALUES (?, ?, ?)", row)
+
+
+def _parts_of_files(db: Database, executed: Executed, keys: Sequence[int]) -> Iterator[int]:
+    """The parts about one file each: what is in it, and what its tests executed. `keys`: those of
+    the run's symbols, in their order.
+    """
+    own: dict[str, list[tuple[int, str]]] = {}
+    for symbol, key in zip(executed.symbols, keys, strict=True):
+        own.setdefault(executed.places[symbol.symbol], []).append((key, symbol.content_hash))
+    for path in sorted({*own, *executed.modules, *executed.imports, *executed.unknown}):
+        symbols = sorted(own.get(path, ()))
+        body = [
+            "file",
+            path,
+            symbols,
+            sorted(keys[at] for at in executed.modules.get(path, ())),
+            list(executed.imports.get(path, ())),
+            executed.unknown.get(path, ""),
+        ]
+        yield _part(db, body, [key for key, _ in symbols])
+    for path, file in sorted(executed.tests.files.items()):
+        # in the order of the run's symbols, which is that of their names: the same in every run
+        # with the same sets
+        keys_of_file = [keys[at] for at in file.symbols]
+        yield _part(db, ["tests", path, keys_of_file, file.rows()], keys_of_file)
+
+
+def _parts_of_run(db: Database, executed: Executed, keys: Sequence[int]) -> Iterator[int]:
+    """The parts about the whole run, of what it has; `keys` as before."""
+    values = sorted(
+        [keys[at], sorted(keys[computed] for computed in entries)]
+        for at, entries in executed.values.items()
+    )
+    if values:
+        yield _part(db, ["values", values], ())
+    if executed.distributions is not None:
+        # of its own: an environment that did not change adds no row
+        yield _part(db, ["distributions", executed.distributions.to_dict()], ())
+    if executed.absent:
+        yield _part(db, ["absent", sorted(executed.absent)], ())
+    if executed.listed:
+        yield _part(db, ["listed", dict(sorted(executed.listed.items()))], ())
+    if executed.private:
+        yield _part(db, ["private", dict(sorted(executed.private.items()))], ())
+    if executed.left:
+        yield _part(db, ["left", _left_to_dict(executed)], ())
+    if executed.unreached:
+        unreached = sorted(executed.unreached)
+        key_of = _interned(db, [symbol.symbol for symbol in unreached])
+        rows = [(key_of[symbol.symbol], symbol.content_hash) for symbol in unreached]
+        yield _part(db, [_UNREACHED, rows], [key for key, _ in rows])
+    for sort, entries in (("opened", executed.files), ("incomplete", executed.incomplete)):
+        if entries:
+            yield _part(db, [sort, dict(entries)], ())
+    if executed.reads:
+        for body in executed.reads.parts():
+            yield _part(db, body, ())
 
 
 def _interned(db: Database, symbols: Sequence[str]) -> dict[str, int]:

@@ -378,7 +378,9 @@ def _found(compare: Comparison, receipts: Sequence[Receipt]) -> list[FlakyTest]:
     flaky_tests = []
     for test, attempts in compare.attempts(receipts, tests).items():
         if pair := compare.contradiction(attempts):
-            comparable = [one for one in attempts if not compare.surroundings(one, pair[0])]
+            comparable = [
+                attempt for attempt in attempts if not compare.surroundings(attempt, pair[0])
+            ]
             flaky_tests.append(FlakyTest(test, *pair, *_counts(comparable, pair)))
     return sorted(flaky_tests, key=lambda one: (-one.failures / one.runs, one.test))
 

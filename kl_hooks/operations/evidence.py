@@ -438,7 +438,7 @@ def _imported_to_dict(imported: ImportedEvidence) -> dict[str, Any]:
     if coverage is not None:
         return {
             "run": coverage.run,
-            "known": coverage.known,
+            "known": coverage.is_known,
             "format": coverage.format,
             "tests": coverage.tests,
             "symbols": coverage.symbols,

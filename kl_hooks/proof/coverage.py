@@ -353,13 +353,13 @@ class ImportedCoverage:
     run: str
     format: str
     """`coverage.py`, `lcov`, `Istanbul` or `llvm-cov`."""
-    known: bool = False
-    """It was imported before."""
+    is_known: bool = False
+    """Whether it was imported before."""
     tests: int = 0
     symbols: int = 0
     """Those that were executed."""
-    unreached: int = 0
-    """Those that were measured and not executed."""
+    unreached: int | None = None
+    """Those that were measured and not executed; None: data by test has none of them."""
     files: int = 0
     """With links."""
     unplaced: Unplaced = field(default_factory=Unplaced)
@@ -428,15 +428,14 @@ def import_coverage(ws: Workspace, path: Path, tree: str | None) -> ImportedCove
             done, executed = measurement.of_report(content, report)
     done.tests = len(executed.tests)
     done.symbols = len(executed.symbols)
-    done.unreached = len(executed.unreached)
     _store(ws, done, measurement.receipt(done, executed), executed)
     return done
 
 
 def _store(ws: Workspace, done: ImportedCoverage, receipt: Receipt, executed: Executed) -> None:
     with ledger_writer(ws) as db:
-        done.known = has_receipt(db, done.run)
-        if not done.known:
+        done.is_known = has_receipt(db, done.run)
+        if not done.is_known:
             append(db, [receipt], "imported:coverage")
             store_executed(db, executed)
 
@@ -508,6 +507,9 @@ class _Measurement:
         run = digest("coverage/1", [sha256(content).hexdigest(), named])[:32]
         done = ImportedCoverage(run, _PYTHON)
         trace = files.trace(rows, done.unplaced)
+        done.unplaced.files = dict(trace.unknown)
+        if not trace.tests and trace.unknown:
+            raise self._nothing_executed(done)
         if not trace.tests:
             names = ", ".join(repr(name) for name in done.unplaced.contexts[:3]) or "none at all"
             hint = (
@@ -521,7 +523,6 @@ class _Measurement:
             )
         executed = trace.executed(self._ws, run, ())
         done.files = len({executed.places[symbol.symbol] for symbol in executed.symbols})
-        done.unplaced.files = dict(executed.unknown)
         return done, executed
 
     # functions of a report
@@ -550,7 +551,9 @@ class _Measurement:
         done.unplaced.contexts = tuple(sorted(name for name, test in tests.items() if not test))
         if not any(execution.executed for execution in executions.values()):
             raise self._nothing_executed(done)
-        return done, _executed(run, executions, tests, done.unplaced.files)
+        executed = _executed(run, executions, tests, done.unplaced.files)
+        done.unreached = len(executed.unreached)
+        return done, executed
 
     def _folder(self) -> str:
         """Where the report is in the repository; empty for its top and for a place outside."""

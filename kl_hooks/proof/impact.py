@@ -21,7 +21,7 @@ from kl_hooks.git.files import tree_contains
 from kl_hooks.git.repository import Repository, merge_base
 from kl_hooks.git.worktree import STAGED, staged_tree, tree_of_revision
 from kl_hooks.model.receipt import REFUTES
-from kl_hooks.model.symbol import is_test_path
+from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.proof.content_policy import expected_of_content
 from kl_hooks.proof.content_source import content_source
 from kl_hooks.proof.difference import difference, states_since
@@ -606,7 +606,11 @@ def _refuse_other_than_one(
         hint = f"Give one of: {', '.join(sorted(symbols_meant)[:5])}"
         raise UsageProblem("several executed symbols are named so.", place=name, hint=hint)
     if not is_executed and not symbols_meant:
-        hint = "A symbol is a name such as shop.cart.total; runs with symbols: kl evidence list"
+        kind, own = split_id(name)
+        if kind:
+            hint = f"Who calls it: kl graph callers {own}"
+        else:
+            hint = "A symbol is a name such as shop.cart.total; runs with symbols: kl evidence list"
         raise UsageProblem(
             "no recorded test executed it.", place=name, hint=_hint_of_unrecorded(runs) or hint
         )

@@ -230,12 +230,18 @@ def _is_istanbul(file: Any) -> bool:
     return isinstance(file, dict) and "fnMap" in file and "f" in file
 
 
+_NOT_LOADED: Final = "(empty-report)"
+"""The one function of a file that was never loaded (v8-to-istanbul)."""
+
+
 def _istanbul_files(by_path: Mapping[str, Any]) -> Iterator[MeasuredFile]:
     for path, file in by_path.items():
         counts = file["f"]
         functions = [
             _istanbul_function(function, counts[number])
             for number, function in file["fnMap"].items()
+            # of a file that was never loaded: it is about no function
+            if function.get("name") != _NOT_LOADED
         ]
         yield MeasuredFile(_text(file.get("path", path)), "", tuple(functions), {})
 

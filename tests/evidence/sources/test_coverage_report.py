@@ -184,6 +184,8 @@ def test_any_json_is_read_or_refused(value: Any, key: str) -> None:
     istanbul = {"fnMap": {"0": function}, "f": {"0": 1}, key: value}
     for plain in (value, {key: value}, {"a.ts": istanbul}, {**LLVM, "data": [{key: value}]}):
         try:
-            read_report(dumped(plain), "report")
-        except UsageProblem:
-            continue
+            report = read_report(dumped(plain), "report")
+        except UsageProblem as problem:
+            assert problem.place == "report" and problem.reason
+        else:
+            assert report.format and all(file.path for file in report.files)
