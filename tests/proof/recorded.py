@@ -195,7 +195,13 @@ def difference_of(before: Files, now: Files) -> Difference:
         return None if content is None else content.encode()
 
     configs = PytestConfigs.of(now, lambda path: text(path, 1))
-    return Difference(changes, mentions=mentions, text=text, pytest_config=configs.for_file)
+    return Difference(
+        changes,
+        mentions=mentions,
+        text=text,
+        python_files=lambda: frozenset(path for path in now if path.endswith(".py")),
+        pytest_config=configs.for_file,
+    )
 
 
 def verdicts(before: Files, now: Files) -> tuple[dict[str, Verdict], dict[str, str]]:

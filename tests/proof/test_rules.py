@@ -114,6 +114,120 @@ def judged(
     }
 
 
+PROGRAM: Files = {
+    "app.py": """
+import pkg.tool
+class Hooked:
+    def __init_subclass__(cls): ...
+class Meta(type): ...
+class Plain: ...
+class Below(Hooked): ...
+class Made(metaclass=Meta): ...
+def register(function): return function
+def f(): return 1
+""",
+    "pkg/tool.py": "from app import Below\nclass Near(Below): ...\ndef g():\n    return 1\n",
+}
+NEW = "tests/deep/test_new.py"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # of whom the owner is: the tests that need its file
+        ("import app\n@app.register\ndef own(): ...\n", "a"),
+        ("from app import register as note\n@note\ndef own(): ...\n", "a"),
+        ("import pkg.tool\n@pkg.tool.g\ndef own(): ...\n", "b"),
+        ("import pkg.tool as t\n@t.g(1)\ndef own(): ...\n", "b"),
+        # a package is no module of the run
+        ("import pkg\n@pkg.g\ndef own(): ...\n", ""),
+        ("import tool\n@tool.g\ndef own(): ...\n", ""),
+        # of a relative name every module that ends so
+        ("from ...pkg import tool\n@tool.g\ndef own(): ...\n", "b"),
+        ("from .. import app\n@app.register\ndef own(): ...\n", "a"),
+        ("from . import ool\n@ool.g\ndef own(): ...\n", ""),
+        # a class above it
+        ("import app\nclass Own(app.Hooked): ...\n", "a"),
+        ("import app\nclass Own(app.Below): ...\n", "a"),
+        ("import app\nclass Own(app.Made): ...\n", "a"),
+        ("import app\nclass Own(metaclass=app.Meta): ...\n", "a"),
+        ("import app\nclass Own(app.Plain): ...\n", ""),
+        ("import app\nclass Own(app.Unknown): ...\n", "a"),
+        # the class that customizes is in another file than the base
+        ("from pkg.tool import Near\nclass Own(Near): ...\n", "a"),
+        # one of its own, between
+        ("import app\nclass Mine(app.Hooked): ...\nclass Own(Mine): ...\n", "a"),
+        (
+            "import app\nclass Mine:\n    def __init_subclass__(cls): ...\nclass Own(Mine): ...\n",
+            "a",
+        ),
+        # what has no name, or is its own, reaches what the file imports
+        ("import app\nD = {}\n@D['x']\ndef own(): ...\n", "a"),
+        ("import app\ndef deco(f): return f\n@deco\ndef own(): ...\n", "a"),
+        ("from app import f\ndef deco(f): return f\n@deco\ndef own(): ...\n", "a"),
+        ("from pkg import tool\ndef deco(f): return f\n@deco\ndef own(): ...\n", "b"),
+        ("import pkg.tool, app\nclass Own(max(1, 2)): ...\n", "ab"),
+        ("def deco(f): return f\n@deco\ndef own(): ...\n", ""),
+        # known to leave nothing behind
+        ("import app, functools\n@functools.cache\ndef own(): ...\n", ""),
+        ("import app, pytest\nslow = pytest.mark.shop\n@slow\ndef test_new(): ...\n", ""),
+        ("import app, pytest\nslow = pytest.mark.skipif(1)\n@slow\ndef test_new(): ...\n", ""),
+        ("import app, slow\nslow = slow.mark\nslow = app.f\n@slow\ndef own(): ...\n", "a"),
+    ],
+)
+def test_what_a_new_test_file_may_register_reaches_the_tests_of_its_owner(
+    text: str, expected: str
+) -> None:
+    before = BEFORE | PROGRAM
+    difference = difference_of(before, before | {NEW: text})
+    found = judge_results(RunFacts(RUN, True), difference, [A, B])
+    stale = [name for name, verdict in found.items() if verdict.state != VALID]
+    assert "".join(name[-1] for name in stale) == expected
+    for name in stale:
+        assert f" in {NEW} may be registered" in found[name].reason
+
+
+@pytest.mark.parametrize(
+    ("unused", "text", "expected"),
+    [
+        ({"old.py": "import app\n@app.register\ndef own(): ...\n"}, "import old\n", "a"),
+        ({"old.py": "import app\n@app.register\ndef own(): ...\n"}, "from old import own\n", "a"),
+        ({"old.py": "import app\n@app.register\ndef own(): ...\n"}, "import bold\n", ""),
+        ({"pkg/old.py": "import app\n@app.register\ndef o(): ...\n"}, "import pkg.old\n", "a"),
+        ({"pkg/old.py": "import app\n@app.register\ndef o(): ...\n"}, "from pkg import old\n", "a"),
+        ({"pkg/old.py": "import app\n@app.register\ndef o(): ...\n"}, "import old\n", ""),
+        # beside the test, and by a relative import
+        ({"tests/deep/old.py": "import app\n@app.register\ndef o(): ...\n"}, "import old\n", "a"),
+        (
+            {"tests/old.py": "import app\n@app.register\ndef o(): ...\n"},
+            "from .. import old\n",
+            "a",
+        ),
+        ({"tests/old.py": "import app\n@app.register\ndef o(): ...\n"}, "from . import old\n", ""),
+        # the package around it, and what another one imports
+        (
+            {"new/__init__.py": "import app\n@app.register\ndef o(): ...\n"},
+            "import new.part\n",
+            "a",
+        ),
+        (
+            {"old.py": "import older\n", "older.py": "import app\n@app.register\ndef o(): ...\n"},
+            "import old\n",
+            "a",
+        ),
+        ({"old.py": "import sys\nsys.setrecursionlimit(9)\n"}, "import old\n", "ab"),
+        ({"old.py": "import sys\nsys.setrecursionlimit(9)\n"}, "import sys\n", ""),
+    ],
+)
+def test_a_new_test_file_is_the_first_to_import_a_file(
+    unused: Files, text: str, expected: str
+) -> None:
+    before = BEFORE | PROGRAM | unused
+    found = judge_results(RunFacts(RUN, True), difference_of(before, before | {NEW: text}), [A, B])
+    stale = [name for name, verdict in found.items() if verdict.state != VALID]
+    assert "".join(name[-1] for name in stale) == expected
+
+
 # rules of a run
 
 
