@@ -424,3 +424,74 @@ def test_a_code_object_is_another_one_where_a_function_is_or_its_place(
         before = {"app.py": CODE, "test_app.py": test}
         results, _ = verdicts(before, {**before, "app.py": now})
         assert [verdict.state != VALID for verdict in results.values()] == [is_other]
+
+
+DATACLASS = "import dataclasses\n@dataclasses.dataclass\nclass C:\n    limit: int = 1\n"
+NOTING = "class A:\n    def __init_subclass__(cls): ...\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "edit", "is_quiet"),
+    [
+        ("class C:\n    LIMIT = 1\n", ("= 1", "= 2"), True),
+        ("class C:\n    LIMIT = 1\n", ("= 1\n", "= 1\n    MORE = 2\n"), True),
+        ("class B: ...\nclass C(B):\n    LIMIT = 1\n", ("= 1", "= 2"), True),
+        ("import abc\nclass C(abc.ABC):\n    LIMIT = 1\n", ("= 1", "= 2"), True),
+        (
+            "import typing\nT = typing.TypeVar('T')\nclass C(typing.Generic[T]):\n    LIMIT = 1\n",
+            ("LIMIT = 1", "LIMIT = 2"),
+            True,
+        ),
+        ("class C(dict):\n    LIMIT = 1\n", ("= 1", "= 2"), True),
+        # only what is below it is noted
+        ("class C:\n    def __init_subclass__(cls): ...\n    LIMIT = 1\n", ("= 1", "= 2"), True),
+        (f"{NOTING}class C(A):\n    LIMIT = 1\n", ("= 1", "= 2"), False),
+        (f"{NOTING}class B(A): ...\nclass C(B):\n    LIMIT = 1\n", ("= 1", "= 2"), False),
+        ("import enum\nclass C(enum.Enum):\n    LIMIT = 1\n", ("= 1", "= 2"), False),
+        ("import argparse\nclass C(argparse.Action):\n    LIMIT = 1\n", ("= 1", "= 2"), False),
+        ("class C(type):\n    LIMIT = 1\n", ("= 1", "= 2"), False),
+        ("class C([dict][0]):\n    LIMIT = 1\n", ("= 1", "= 2"), False),
+        (DATACLASS, ("int = 1", "int = 2"), True),
+        (DATACLASS, ("limit: int", "limit: str"), False),
+        (DATACLASS, ("int = 1\n", "int = 1\n    more: int = 2\n"), False),
+        (f"{DATACLASS}    more: int = 2\n", ("    more: int = 2\n", ""), False),
+        (DATACLASS.replace("= 1", "= [1][0]"), ("[1]", "[2]"), False),
+        (DATACLASS.replace("= 1", "= [1][0]"), ("[1][0]", "2"), False),
+        (DATACLASS, ("int = 1", "int = [1][0]"), False),
+        ("def deco(c): return c\n@deco\nclass C:\n    LIMIT = 1\n", ("= 1", "= 2"), False),
+        (
+            DATACLASS.replace("@data", "def deco(c): return c\n@deco\n@data"),
+            ("int = 1", "int = 2"),
+            False,
+        ),
+        # a member that learns of the class
+        (
+            "class D:\n    def __set_name__(self, *names): ...\nclass C:\n    LIMIT = 1\n    d = D()\n",
+            ("= 1", "= 2"),
+            False,
+        ),
+        (
+            "def deco(c): return c\nclass C:\n    LIMIT = 1\n    @deco\n    def m(self): ...\n",
+            ("= 1", "= 2"),
+            False,
+        ),
+    ],
+)
+def test_a_value_of_a_class_reaches_no_test_where_the_class_only_stores_it(
+    body: str, edit: tuple[str, str], is_quiet: bool
+) -> None:
+    before = {"app.py": f"{body}def f(): return 1\n", "test_a.py": TEST}
+    after = before["app.py"].replace(*edit)
+    assert after != before["app.py"]
+    (verdict,) = verdicts(before, {**before, "app.py": after})[0].values()
+    assert (verdict.state == "valid") is is_quiet, verdict
+
+
+def test_a_value_of_a_class_of_a_conftest_reaches_all_tests() -> None:
+    before = {
+        "sub/conftest.py": "class C:\n    LIMIT = 1\n",
+        "sub/test_a.py": "def test_a(): ...\n",
+    }
+    edit = {"sub/conftest.py": "class C:\n    LIMIT = 2\n"}
+    (verdict,) = verdicts(before, before | edit)[0].values()
+    assert verdict.state == "stale"

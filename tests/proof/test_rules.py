@@ -28,6 +28,7 @@ from kl_hooks.proof.facts import (
 )
 from kl_hooks.proof.rules import (
     _may_be_found_elsewhere,
+    _package_folder,
     _stays_test,
     changed_words,
     code_read,
@@ -178,13 +179,112 @@ NEW = "tests/deep/test_new.py"
 def test_what_a_new_test_file_may_register_reaches_the_tests_of_its_owner(
     text: str, expected: str
 ) -> None:
-    before = BEFORE | PROGRAM
-    difference = difference_of(before, before | {NEW: text})
-    found = judge_results(RunFacts(RUN, True), difference, [A, B])
-    stale = [name for name, verdict in found.items() if verdict.state != VALID]
-    assert "".join(name[-1] for name in stale) == expected
-    for name in stale:
-        assert f" in {NEW} may be registered" in found[name].reason
+    reasons = reasons_by_test({}, {NEW: text})
+    assert "".join(reasons) == expected
+    assert all(f" in {NEW} may be registered" in reason for reason in reasons.values())
+
+
+def reasons_by_test(more: Files, edit: Files) -> dict[str, str]:
+    """Last letter of a test → why its result is not valid, after an edit of `PROGRAM` with more."""
+    before = BEFORE | PROGRAM | more
+    judged_results = judge_results(
+        RunFacts(RUN, True), difference_of(before, before | edit), [A, B]
+    )
+    return {
+        name[-1]: verdict.reason
+        for name, verdict in judged_results.items()
+        if verdict.state != VALID
+    }
+
+
+def test_a_module_beside_a_new_test_file_is_named_by_it() -> None:
+    new = {"pkg/test_new.py": "from . import tool\n@tool.g\ndef own(): ...\n"}
+    assert reasons_by_test({}, new) == {"b": "own in pkg/test_new.py may be registered"}
+
+
+def test_what_a_test_file_of_the_run_registers_anew_reaches_the_tests_of_its_owner() -> None:
+    old = f"import pkg.tool\n{BEFORE['tests/test_a.py']}"
+    own = "@pkg.tool.g\ndef own(): ...\n"
+    added = reasons_by_test({"tests/test_a.py": old}, {"tests/test_a.py": old + own})
+    assert added["b"] == "own in tests/test_a.py may be registered"
+    again = reasons_by_test(
+        {"tests/test_a.py": old + own}, {"tests/test_a.py": old + own.replace("g\n", "g(2)\n")}
+    )
+    assert again["b"] == "own in tests/test_a.py may be registered"
+    # it was registered then, too
+    same = reasons_by_test(
+        {"tests/test_a.py": old + own}, {"tests/test_a.py": f"{old}{own}X = 1\n"}
+    )
+    assert "b" not in same
+
+
+@pytest.mark.parametrize(
+    ("text", "is_listed"),
+    [
+        ("from app import Plain\nclass Own(Plain): ...\n", True),
+        ("from app import Plain\nclass Own(Exception, Plain): ...\n", True),
+        ("class Problem(Exception): ...\n", False),
+        ("class Own: ...\n", False),
+        ("import app\nOwn = type('Own', (app.Plain,), {})\n", True),
+        ("import app, types\nOwn = types.new_class('Own', (app.Plain,))\n", True),
+        ("import dataclasses\nOwn = dataclasses.make_dataclass('Own', [])\n", True),
+        ("import app\nOwn = app.Plain\n", False),
+    ],
+)
+def test_a_class_of_a_new_test_file_reaches_the_tests_that_list_subclasses(
+    text: str, is_listed: bool
+) -> None:
+    lister = PROGRAM["app.py"].replace("return 1", "return Plain.__subclasses__()")
+    reasons = reasons_by_test({"app.py": lister}, {NEW: text})
+    if is_listed:
+        assert reasons == {"a": f"{NEW} has a class that is new, and subclasses are listed"}
+    else:
+        assert reasons == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "module", "folder"),
+    [
+        ("a.py", "a", ""),
+        ("pkg/a.py", "pkg.a", "pkg"),
+        ("src/pkg/sub/a.py", "pkg.sub.a", "src/pkg"),
+        ("src/pkg/__init__.py", "pkg", "src/pkg"),
+        ("src/pkg/sub/__init__.py", "pkg.sub", "src/pkg"),
+        ("src/pkg/a.py", "pkg.a@1.2", "src/pkg"),
+    ],
+)
+def test_the_folder_of_the_outermost_package(path: str, module: str, folder: str) -> None:
+    assert _package_folder(path, module) == folder
+
+
+def test_a_folder_of_the_name_of_a_namespace_package_reaches_its_tests() -> None:
+    reason = {"b": ("stale", "lib/pkg/extra.py was added")}
+    assert judged({"lib/pkg/extra.py": "X = 1\n"}) == reason
+    assert judged({"lib/pkg/deep/extra.py": "X = 1\n"}) == {
+        "b": ("stale", "lib/pkg/deep/extra.py was added")
+    }
+    # its own folder, and one of another name
+    assert judged({"pkg/extra.py": "X = 1\n"}) == judged({"lib/kg/extra.py": "X = 1\n"}) == {}
+    # a folder that was there, and stays
+    added = difference_of(BEFORE, BEFORE | {"lib/pkg/extra.py": "X = 1\n"})
+    lasting = replace(added, is_lasting=lambda folder: folder == "lib/pkg")
+    verdict = judge_results(RunFacts(RUN, True), lasting, [A, B])[B]
+    assert verdict.state == VALID
+
+
+def test_a_package_with_an_init_is_no_namespace_package() -> None:
+    places = {"namespace:pkg": "pkg/__init__.py", "function:pkg.tool.g": "pkg/tool.py"}
+    places |= {"namespace:pkg.tool": "pkg/tool.py", "function:test_b.test_b": "test_b.py"}
+    run = executed_sets(
+        {"test_b.py::test_b": {"function:test_b.test_b": "call", "function:pkg.tool.g": "call"}},
+        places,
+        dict.fromkeys(places, "1"),
+        modules={"pkg/__init__.py": ["namespace:pkg"], "pkg/tool.py": ["namespace:pkg.tool"]},
+        imports={"test_b.py": ("pkg/tool.py", "pkg/__init__.py")},
+    )
+    added = difference_of({}, {"lib/pkg/extra.py": "X = 1\n"})
+    verdict = judge_results(RunFacts(run, True), added, ["test_b.py::test_b"])
+    assert verdict["test_b.py::test_b"].state == VALID
 
 
 @pytest.mark.parametrize(
@@ -222,10 +322,7 @@ def test_what_a_new_test_file_may_register_reaches_the_tests_of_its_owner(
 def test_a_new_test_file_is_the_first_to_import_a_file(
     unused: Files, text: str, expected: str
 ) -> None:
-    before = BEFORE | PROGRAM | unused
-    found = judge_results(RunFacts(RUN, True), difference_of(before, before | {NEW: text}), [A, B])
-    stale = [name for name, verdict in found.items() if verdict.state != VALID]
-    assert "".join(name[-1] for name in stale) == expected
+    assert "".join(reasons_by_test(unused, {NEW: text})) == expected
 
 
 # rules of a run
