@@ -443,7 +443,7 @@ NOTING = "class A:\n    def __init_subclass__(cls): ...\n"
             True,
         ),
         ("class C(dict):\n    LIMIT = 1\n", ("= 1", "= 2"), True),
-        # only what is below it is noted
+        # only its subclasses are noted, not it
         ("class C:\n    def __init_subclass__(cls): ...\n    LIMIT = 1\n", ("= 1", "= 2"), True),
         (f"{NOTING}class C(A):\n    LIMIT = 1\n", ("= 1", "= 2"), False),
         (f"{NOTING}class B(A): ...\nclass C(B):\n    LIMIT = 1\n", ("= 1", "= 2"), False),
