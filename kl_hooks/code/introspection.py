@@ -43,6 +43,12 @@ WORDS: Final = {
         *("__code__", "getsource", "getsourcelines", "getcomments", "dis"),
         *("f_lineno", "tb_lineno"),
     ),
+    "objects": (
+        *("get_objects", "get_referrers", "get_count", "get_stats", "garbage"),
+        *("getweakrefcount", "getweakrefs", "getrefcount", "getallocatedblocks"),
+        *("get_traced_memory", "take_snapshot"),
+    ),
+    "random": ("random",),
 }
 """What is asked → the words of which a file has one where its code asks it. `modules`: a module by
 a name made at run time.
@@ -63,6 +69,23 @@ _READERS_OF_ANNOTATIONS: Final = (
     *("typing.get_type_hints", "typing_extensions.get_type_hints", "inspect.get_annotations"),
     *("inspect.signature", "inspect.Signature", "inspect.getfullargspec", "annotationlib."),
 )
+_COUNTERS: Final = frozenset(
+    {
+        *("gc.get_objects", "gc.get_referrers", "gc.get_count", "gc.get_stats", "gc.garbage"),
+        *("weakref.getweakrefcount", "weakref.getweakrefs"),
+        *("sys.getrefcount", "sys.getallocatedblocks"),
+        *("tracemalloc.get_traced_memory", "tracemalloc.take_snapshot"),
+    }
+)
+"""What the interpreter knows of all objects of the process, whoever made them."""
+_GENERATORS: Final = ("random.", "numpy.random.")
+_OWN_GENERATORS: Final = frozenset(
+    {
+        *("random.Random", "random.SystemRandom"),
+        *("numpy.random.default_rng", "numpy.random.Generator", "numpy.random.RandomState"),
+    }
+)
+"""Modules with a generator of random numbers for the whole process, and what makes others."""
 _READERS_OF_DOCS: Final = ("doctest", "docopt", "pydoc", "inspect.getdoc")
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -92,6 +115,10 @@ class SymbolUses:
     """Whether it asks for code objects, without executing them, or for numbers of lines."""
     reads_source: bool = False
     """Whether it asks for source: comments and layout, too."""
+    counts_objects: bool = False
+    """Whether it asks the interpreter which objects there are, or how often one is referred to."""
+    draws_random_numbers: bool = False
+    """Whether it uses the generator of random numbers that the whole process has."""
 
     def plain(self) -> dict[str, Any]:
         """As JSON, without what has its default."""
@@ -422,6 +449,10 @@ def _note_full_name(full_name: str, uses: SymbolUses) -> None:
         uses.reads_docs = True
     if full_name.startswith(_READERS_OF_SOURCE):
         uses.reads_source = True
+    if full_name in _COUNTERS:
+        uses.counts_objects = True
+    if full_name.startswith(_GENERATORS) and full_name not in _OWN_GENERATORS:
+        uses.draws_random_numbers = True
 
 
 def _evaluated_by_import(node: Function) -> Iterator[ast.expr]:

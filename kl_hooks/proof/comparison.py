@@ -393,6 +393,17 @@ class Comparison:
             self._introspections[path] = self.difference.source.introspection(content or b"")
         return self._introspections[path]
 
+    def draws_at_import(self, path: str) -> bool:
+        """Whether importing a file draws random numbers of the process, before or now."""
+        contents = (self.difference.text(path, side) for side in (0, 1))
+        readings = [self.difference.source.introspection(content or b"") for content in contents]
+        return any(
+            uses.draws_random_numbers
+            for reading in readings
+            for symbol, uses in reading.symbols.items()
+            if reading.runs_at_import(symbol)
+        )
+
     def _imported_files_with(self, *words: str) -> list[str]:
         """Those of the files with a word that the run imported; changed ones in any case, which had
         another text then.

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _MAGIC: Final = frozenset("*?[")
 """What makes a pattern of a listing more than one name."""
+_OWN_STATE: Final = (".git/kl/", ".kl/")
 _OPTIMIZED: Final = 0x1
 """Flag of the code of functions; the body of a class has none (inspect.CO_OPTIMIZED)."""
 _AT_ONCE: Final = 150
@@ -626,10 +627,10 @@ class _Resolver:
         return absent or path in self._content_files or bool(self._seal_of_ignored(path))
 
     def _seal_of_ignored(self, path: str) -> str:
-        """The digest of a file that git ignores, and that was there before the run; empty for what
-        tests write, and for files of git's own.
+        """The digest of a file that git ignores or writes for itself, and that was there before the
+        run; empty for what tests write, and for what kl writes.
         """
-        if self._started is None or path.partition("/")[0] == ".git":
+        if self._started is None or path.startswith(_OWN_STATE):
             return ""
         if path not in self._ignored:
             # with a name that looks like a secret nothing of the run would be recorded

@@ -105,10 +105,11 @@ class BytesOnDisk:
                 continue
             if path not in self._seals:
                 self._seals[path] = self._digests.of_file(path)
+            verb = "writes" if path.startswith(".git/") else "ignores"
             if not self._seals[path]:
-                words[path] = f"{path}, which the test opened and git ignores, is not there now"
+                words[path] = f"{path}, which the test opened and git {verb}, is not there now"
             elif self._seals[path] != recorded:
-                words[path] = f"{path}, which git ignores, changed since the test opened it"
+                words[path] = f"{path}, which git {verb}, changed since the test opened it"
         return words
 
     def _id(self, path: str) -> str:

@@ -482,6 +482,25 @@ def _places_of(comparison: Comparison, path: str, base: str) -> set[tuple[str, s
     return {(owner, base.rpartition(".")[2]) for owner in _owner(comparison, base)}
 
 
+def random_numbers_drawn(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """What importing a file draws from the generator of the process, no other code gets."""
+    path = change.path
+    if path not in comparison.first_imported and path not in comparison.executed.modules:
+        return
+    old, new = comparison.import_times(path)
+    if old != new and comparison.draws_at_import(path):
+        drawing = comparison.touch(WORDS["random"], lambda _, uses: uses.draws_random_numbers)
+        yield Effect(f"importing {path} draws other random numbers", (drawing,))
+
+
+def objects_counted(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """Any code that runs before may make objects, or refer to one."""
+    if change.is_python:
+        counting = comparison.touch(WORDS["objects"], lambda _, uses: uses.counts_objects)
+        reason = f"{change.path} changed, and may leave other objects, which are counted"
+        yield Effect(reason, (counting,))
+
+
 def code_read(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """Code that asks for code objects or source executes nothing of them. Source has comments and
     layout; code objects have their places in it.
@@ -835,6 +854,8 @@ CHANGE_RULES: Final[Sequence[ChangeRule]] = (
     assignment_changed,
     import_effect_changed,
     first_import,
+    random_numbers_drawn,
+    objects_counted,
     code_read,
     hook_changed,
 )

@@ -103,6 +103,34 @@ def test_ignored_files_reach_the_tests_that_read_them(project: Path) -> None:
     assert impacted(project).keys() == {"test_size"}
 
 
+GIT_READERS = """\
+import pathlib
+
+GIT = pathlib.Path(__file__).parent / ".git"
+
+def test_head():
+    assert (GIT / "HEAD").read_text().startswith("ref: refs/heads/")
+
+def test_log():
+    assert (GIT / "logs" / "HEAD").read_text()
+
+def test_alone():
+    pass
+"""
+
+
+def test_files_that_git_writes_reach_the_tests_that_read_them(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "git", {"test_a.py": GIT_READERS})
+    run_pytest(folder)
+    assert (verify(folder).returncode, impacted(folder)) == (0, {})
+    git(folder, "commit", "-q", "--allow-empty", "-m", "Nothing")
+    log = ".git/logs/HEAD, which git writes, changed since the test opened it"
+    assert (verify(folder).returncode, impacted(folder)) == (1, {"test_log": log})
+    git(folder, "checkout", "-q", "-b", "other")
+    head = ".git/HEAD, which git writes, changed since the test opened it"
+    assert impacted(folder) == {"test_log": log, "test_head": head}
+
+
 def test_variables_with_another_value_are_named_beside_the_verdict(project: Path) -> None:
     assert "note" not in verify(project).stdout
     done = verify(project, {**VARIABLES, "APP_MODE": "other", "TERM": "x"})

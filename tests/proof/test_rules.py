@@ -1290,3 +1290,53 @@ def test_a_docstring_reaches_who_reads_docstrings_and_may_have_what_it_is_of(
     found = reasons(before, {"app.py": DOCUMENTED.replace(text, "Other.", 1)})
     every = {name[:-3] for name in READS if name.startswith("test_")}
     assert found.keys() == (every if tests is None else tests)
+
+
+DRAWING = {
+    "lib.py": "import random\ndef number(): return random.random()\n"
+    "def own(): return random.Random(5).random()\n",
+    "test_drawn.py": "import lib\ndef test_drawn(): assert lib.number() < 1\n",
+    "test_own.py": "import lib\ndef test_own(): assert lib.own() < 1\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("at_import", "tests"),
+    [
+        ("NUMBER = random.random()", {"test_drawn"}),
+        ("class Numbers:\n    first = random.random()", {"test_drawn"}),
+        ("def number(first=random.random()): ...", {"test_drawn"}),
+        ("NUMBER = random.Random(5).random()", set()),
+        ("def number(): return random.random()", set()),
+    ],
+)
+def test_a_test_file_that_draws_random_numbers_reaches_who_draws_them_later(
+    at_import: str, tests: set[str]
+) -> None:
+    new = f"import random\n{at_import}\ndef test_new(): ...\n"
+    assert reasons(DRAWING, {"test_new.py": new}).keys() == tests
+    without = {**DRAWING, "test_new.py": "import random\ndef test_new(): ...\n"}
+    assert reasons(without, {"test_new.py": new}).keys() - {"test_new"} == tests
+    removed, _ = verdicts({**DRAWING, "test_new.py": new}, DRAWING)
+    stale = {name.partition("::")[2] for name, verdict in removed.items() if verdict.reason}
+    assert stale - {"test_new"} == tests
+
+
+def test_any_code_may_change_what_the_interpreter_counts() -> None:
+    before = {
+        "app.py": "def free(): return 1\n",
+        "lib.py": "import gc\nimport weakref\n"
+        "def alive(): return len(gc.get_objects())\n"
+        "def references(x): return weakref.getweakrefcount(x)\n"
+        "def refer(x): return weakref.ref(x)\n",
+        "test_app.py": "import app\ndef test_app(): app.free()\n",
+        "test_alive.py": "import lib\ndef test_alive(): lib.alive()\n",
+        "test_references.py": "import lib\ndef test_references(): lib.references(lib.alive)\n",
+        "test_refer.py": "import lib\ndef test_refer(): lib.refer(lib.alive)\n",
+        "notes.md": "Old.\n",
+    }
+    counting = {"test_alive", "test_references"}
+    changed = before["app.py"].replace("1", "2")
+    assert reasons(before, {"app.py": changed}).keys() == counting | {"test_app"}
+    assert reasons(before, {"test_new.py": "def test_new(): ...\n"}).keys() == counting
+    assert reasons(before, {"notes.md": "New.\n"}).keys() == set()
