@@ -6,8 +6,9 @@ suite without kl.
 RUNS TESTS, of the small projects in `bench/edits/data` and of public suites that pip downloads
 (`--no-suites`: without them): code of strangers. For each edit a run of the suite is recorded and
 committed, then the edit is. *Wrong* is a `kl verify` with exit 0, before or after `pytest
---kl-impacted`, while the suite fails. *False fresh* is a test that `--kl-impacted` omits and
-that ends otherwise. testmon is measured where `KL_BENCH_PEERS` has it (see `bench.peers`).
+--kl-impacted`, while the suite fails. *False fresh* is a test that ends otherwise and that no
+`--kl-impacted` ran until `kl verify` asked for no more. testmon is measured where `KL_BENCH_PEERS`
+has it (see `bench.peers`).
 `--kinds DIR` reads kinds of your own, in the same format (`bench/edits/kinds.py`), instead of ours.
 
 With `--results FILE` results are written as soon as their kind is done, and what the file has for

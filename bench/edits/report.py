@@ -40,7 +40,7 @@ def selections(rows: Iterable[Row]) -> tuple[int, int]:
         and row["impacted"] in (0, 1, 5)
         and row["suite"] in (0, 1, 5)
     ]
-    return sum(row["selected"] for row in counted), sum(
+    return sum(row["selected_in_all"] for row in counted), sum(
         row["testmon"]["selected"] for row in counted
     )
 
@@ -65,6 +65,7 @@ def lines(rows: Sequence[Row]) -> list[str]:
     table.append(line("all", usable))
     wrong = [row for row in usable if row["wrong"]]
     stale = sum(len(row["false_fresh"]) for row in usable)
+    stale_once = sum(len(row["false_fresh_once"]) for row in usable)
     pairs = sum(row["deselected"] for row in usable)
     kl, testmon = selections(usable)
     alarms = [row for row in usable if row["harmless"] and row["verify"] != 0]
@@ -78,7 +79,7 @@ def lines(rows: Sequence[Row]) -> list[str]:
         f"wrong: {len(wrong)} of {len(usable)}, at most {upper_bound(len(wrong), len(usable)):.2%}"
         " (95 %); goal 0",
         f"false fresh: {stale} of {pairs} pairs of a test and an edit, {stale / max(pairs, 1):.2%};"
-        " goal 1 %",
+        f" goal 1 %; {stale_once} after the first --kl-impacted",
         f"selected where both are right: kl {kl}, testmon {testmon}"
         + (f", ratio {kl / testmon:.2f}; goal 1.2" if testmon else " (not measured)")
         + f"; testmon missed changes in {missed} edits",

@@ -29,6 +29,7 @@ _RANK: Final = ("PASSED", "XPASS", "XFAIL", "SKIPPED", "RERUN", "FAILED", "ERROR
 _ENDED: Final = (0, 1, 5)
 """Exit codes of pytest after a session that collected all files."""
 _SECONDS: Final = 120
+_ROUNDS: Final = 3
 IGNORED: Final = "__pycache__/\n.pytest_cache/\n.testmondata*\n"
 
 
@@ -63,21 +64,26 @@ class Verdicts:
     verify: int
     """Exit code of `kl verify` right after the edit."""
     verify_after: int
-    """The same after `pytest --kl-impacted`."""
+    """The same after the last `pytest --kl-impacted`."""
     impacted: int
-    """Exit code of `pytest --kl-impacted`."""
+    """Exit code of the first `pytest --kl-impacted`."""
     suite: int
     """Exit code of the whole suite without kl."""
     state: str
     tests: int
     """Tests of the recorded run that the suite still has."""
     selected: int
-    """Tests that ran with `--kl-impacted`."""
+    """Tests that ran with the first `--kl-impacted`, …"""
+    selected_in_all: int
+    """… and with one of those that `kl verify` asked for."""
     deselected: int
+    """Recorded tests that the first one did not run."""
     changed: tuple[str, ...]
     """Tests that end otherwise than in the recorded run, or are missing."""
+    false_fresh_once: tuple[str, ...]
+    """Those of them that the first `--kl-impacted` did not run, …"""
     false_fresh: tuple[str, ...]
-    """Those of them that `--kl-impacted` did not run."""
+    """… and that none did until `kl verify` asked for no more."""
     outcomes: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Of the whole suite."""
 
@@ -168,28 +174,47 @@ class Project:
         `impacted` false: without `pytest --kl-impacted`, in half the time.
         """
         verify = self.commands.kl("verify", "--format", "json", environ=self.environ)
-        after, ran = verify, Ran(0, "")
-        if impacted:
-            ran = self.commands.pytest(*RECORDED, *_SHOWN, "--kl-impacted", environ=self.environ)
-            after = self.commands.kl("verify", "--format", "json", environ=self.environ)
+        rounds, after = self._rounds() if impacted else ([], verify)
         suite = self.commands.pytest(*PLAIN, *_SHOWN, environ=self.environ)
-        outcomes, selected = suite.outcomes(), ran.outcomes()
+        outcomes = suite.outcomes()
         changed = self.changed(outcomes)
+        settled_once, settled = set[str](), set[str]()
         # where a file can't be collected nothing is deselected: pytest ends before that
-        settled = {*self.recorded} - selected.keys() if ran.code in _ENDED and impacted else set()
+        if rounds and all(ran.code in _ENDED for ran in rounds):
+            selected = [ran.outcomes().keys() for ran in rounds]
+            settled_once = (self.recorded.keys() - selected[0]) & outcomes.keys()
+            settled = settled_once.difference(*selected)
         return Verdicts(
-            verify.code,
-            after.code,
-            ran.code,
-            suite.code,
-            state_of(verify.text),
-            len(self.recorded.keys() & outcomes.keys()),
-            len(selected),
-            len(settled & outcomes.keys()),
-            tuple(changed),
-            tuple(name for name in changed if name in settled & outcomes.keys()),
-            outcomes,
+            verify=verify.code,
+            verify_after=after.code,
+            impacted=rounds[0].code if rounds else 0,
+            suite=suite.code,
+            state=state_of(verify.text),
+            tests=len(self.recorded.keys() & outcomes.keys()),
+            selected=len(rounds[0].outcomes()) if rounds else 0,
+            selected_in_all=len({name for ran in rounds for name in ran.outcomes()}),
+            deselected=len(settled_once),
+            changed=tuple(changed),
+            false_fresh_once=tuple(name for name in changed if name in settled_once),
+            false_fresh=tuple(name for name in changed if name in settled),
+            outcomes=outcomes,
         )
+
+    def _rounds(self) -> tuple[list[Ran], Ran]:
+        """Run `pytest --kl-impacted` until it selects nothing new or `kl verify` accepts the content:
+        what a new test leaves changed is known once it ran, and a second call runs those that use
+        it. The last answer of `kl verify`, too.
+        """
+        rounds: list[Ran] = []
+        seen = set[str]()
+        while len(rounds) < _ROUNDS:
+            ran = self.commands.pytest(*RECORDED, *_SHOWN, "--kl-impacted", environ=self.environ)
+            rounds.append(ran)
+            after = self.commands.kl("verify", "--format", "json", environ=self.environ)
+            if after.code == 0 or ran.outcomes().keys() <= seen:
+                break
+            seen |= ran.outcomes().keys()
+        return rounds, after
 
     def changed(self, outcomes: Mapping[str, str]) -> list[str]:
         """The recorded tests that end otherwise now, or are missing."""

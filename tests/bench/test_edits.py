@@ -118,7 +118,7 @@ def test_outcomes_are_the_worst_of_each_test() -> None:
 def test_a_verdict_is_wrong_where_the_suite_fails(
     verify: int, after: int, suite: int, wrong: bool
 ) -> None:
-    assert Verdicts(verify, after, 0, suite, "", 1, 0, 1, (), ()).wrong is wrong
+    assert Verdicts(verify, after, 0, suite, "", 1, 0, 0, 1, (), (), ()).wrong is wrong
 
 
 def row(**fields: Any) -> dict[str, Any]:
@@ -136,8 +136,10 @@ def row(**fields: Any) -> dict[str, Any]:
         "impacted": 1,
         "suite": 1,
         "selected": 1,
+        "selected_in_all": 1,
         "deselected": 3,
         "false_fresh": [],
+        "false_fresh_once": ["t"],
         "testmon": {"selected": 1, "missed": 0},
     }
     return base | fields
@@ -151,12 +153,12 @@ def test_the_bound_is_three_of_the_edits_and_grows_with_what_is_wrong() -> None:
 
 def test_selections_are_compared_where_neither_missed_anything() -> None:
     rows = [
-        row(selected=3, testmon={"selected": 2, "missed": 0}),
-        row(selected=50, testmon={"selected": 1, "missed": 1}),
-        row(selected=50, false_fresh=["t"]),
-        row(selected=50, wrong=True),
-        row(selected=50, impacted=2),
-        row(selected=50, testmon=None),
+        row(selected_in_all=3, testmon={"selected": 2, "missed": 0}),
+        row(selected_in_all=50, testmon={"selected": 1, "missed": 1}),
+        row(selected_in_all=50, false_fresh=["t"]),
+        row(selected_in_all=50, wrong=True),
+        row(selected_in_all=50, impacted=2),
+        row(selected_in_all=50, testmon=None),
     ]
     assert selections(rows) == (3, 2)
 
@@ -178,6 +180,7 @@ def test_the_report_names_what_is_wrong() -> None:
     assert findings[0].startswith("3 edits of 1 kinds in 1 projects; of 1 more")
     assert findings[1].startswith("wrong: 1 of 3, at most ")
     assert findings[2].startswith("false fresh: 1 of 9 ")
+    assert findings[2].endswith("; 3 after the first --kl-impacted")
     assert findings[4] == "harmless: 0 of 1 keep the verdict; goal all"
     assert findings[5:] == [
         "wrong: a / k / f, common: t",
