@@ -86,10 +86,10 @@ class Comparison:
     def _changed_symbols(self) -> Iterator[tuple[int, str]]:
         for path, change in self.changes.items():
             indexes = self.symbols.at.get(path, ())
-            if not change.before or not change.now:
+            if not change.state_before or not change.state_now:
                 yield from ((index, "was removed") for index in indexes)
-            elif self.is_comparable(change) and change.new is not None:
-                hashes = change.new.hashes
+            elif self.is_comparable(change) and change.symbols_now is not None:
+                hashes = change.symbols_now.hashes
                 for index in indexes:
                     local = self.symbols.local(index)
                     # with what was recorded, not with the earlier file: that is what ran
@@ -100,8 +100,8 @@ class Comparison:
         """Whether the symbols of a file that both contents have can be compared."""
         return (
             change.path not in self.executed.unknown
-            and change.new is not None
-            and not change.new.error
+            and change.symbols_now is not None
+            and not change.symbols_now.error
             and (change.path in self.symbols.modules or not self.symbols.at.get(change.path))
         )
 
@@ -179,7 +179,7 @@ class Comparison:
         class (empty: the module), and their names. `path`: a file that both contents have.
         """
         old, new = (bodies(self.difference.text(path, side) or b"") for side in (0, 1))
-        before = self.changes[path].old
+        before = self.changes[path].symbols_before
         changed: dict[int, tuple[str, frozenset[str]]] = {}
         if before is None:
             return changed
@@ -260,10 +260,10 @@ class Comparison:
 
     def _words(self) -> Iterator[str]:
         for path, change in self.changes.items():
-            if not change.before or not change.now:
+            if not change.state_before or not change.state_now:
                 yield self.module_word(path)
-            if change.old is not None and change.new is not None:
-                for local in change.old.hashes.keys() ^ change.new.hashes.keys():
+            if change.symbols_before is not None and change.symbols_now is not None:
+                for local in change.symbols_before.hashes.keys() ^ change.symbols_now.hashes.keys():
                     yield local.rpartition(".")[2]
         for words in WORDS.values():
             yield from words
@@ -302,9 +302,9 @@ class Comparison:
         another, and that the run did not import.
         """
         files = {
-            path: change.new
+            path: change.symbols_now
             for path, change in self.changes.items()
-            if change.now and change.new is not None and not change.new.error
+            if change.state_now and change.symbols_now is not None and not change.symbols_now.error
         }
         imported = {path for path in files if self.is_collected(path)}
         waiting = [*imported]
@@ -376,7 +376,7 @@ class Comparison:
         """The identifiers of a file as it is now."""
         change = self.changes.get(path)
         if change is not None:
-            return change.new.names if change.new is not None else frozenset()
+            return change.symbols_now.names if change.symbols_now is not None else frozenset()
         uses = self.introspection(path).symbols.values()
         return frozenset[str]().union(*(of_symbol.names for of_symbol in uses))
 

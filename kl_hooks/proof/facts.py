@@ -50,17 +50,17 @@ class FileChange(NamedTuple):
     """A file that differs between the content of a run and another one."""
 
     path: str
-    before: str = ""
-    """Its state, see `git.worktree.changed_files`; empty: it was not there."""
-    now: str = ""
-    old: FileSymbols | None = None
+    state_before: str = ""
+    """See `git.worktree.changed_files`; empty: it was not there."""
+    state_now: str = ""
+    symbols_before: FileSymbols | None = None
     """Of a Python file that was there."""
-    new: FileSymbols | None = None
+    symbols_now: FileSymbols | None = None
 
     @property
     def is_python(self) -> bool:
         """Whether it is source: what tests of it executed is known by symbols."""
-        states = (self.before, self.now)
+        states = (self.state_before, self.state_now)
         return self.path.endswith(".py") and all(
             not state or state.startswith("100") for state in states
         )

@@ -342,7 +342,7 @@ def symbol_states(
     )
     answer: list[SymbolState] = []
     for change in content_difference.changes.values():
-        if change.is_python and change.new is not None:
+        if change.is_python and change.symbols_now is not None:
             answer += _states_of(change, names.get(change.path, change.path), parts, runs.flaky)
     answer = [one._replace(tests=tuple(runs.names_now(one.tests))) for one in answer]
     return sorted(answer, key=lambda one: (one.path, one.line, one.symbol))
@@ -381,8 +381,8 @@ def changed_symbols(change: FileChange) -> Iterator[tuple[str, str]]:
     """The symbols of a changed file that tests can execute and that differ: name, with `_` for the
     module, and content hash.
     """
-    new = change.new
-    old = change.old
+    new = change.symbols_now
+    old = change.symbols_before
     for local, value in new.hashes.items() if new is not None else ():
         # a rename of the file is a change of all it defines: links by content could name the wrong
         # one of two
@@ -396,7 +396,7 @@ def _states_of(
     change: FileChange, module: str, parts: Sequence[OtherRun], flaky: FlakyPasses
 ) -> Iterator[SymbolState]:
     """The symbols of one file that differ."""
-    new = change.new
+    new = change.symbols_now
     assert new is not None
     if new.error:
         yield SymbolState(

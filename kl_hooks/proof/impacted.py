@@ -299,9 +299,9 @@ def _changed_symbols(db: Database, changes: Mapping[str, FileChange]) -> set[str
     return {
         f"{kind}:{module_of[path]}{name.removeprefix('_')}"
         for path, change in changes.items()
-        if path in module_of and change.is_python and change.new is not None
-        for local, content_hash in change.new.hashes.items()
-        if change.old is None or change.old.hashes.get(local) != content_hash
+        if path in module_of and change.is_python and change.symbols_now is not None
+        for local, content_hash in change.symbols_now.hashes.items()
+        if change.symbols_before is None or change.symbols_before.hashes.get(local) != content_hash
         for kind, _, name in [local.partition(":")]
         if kind != "namespace"
     }

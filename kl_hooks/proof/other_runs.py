@@ -217,10 +217,10 @@ class OtherRun:
         change = self.changes.changes.get(test_path(nodeid))
         if change is None:
             return False
-        if not change.now:
+        if not change.state_now:
             return True
-        old = change.old
-        new = change.new
+        old = change.symbols_before
+        new = change.symbols_now
         if old is None or new is None or old.error or new.error:
             return False
         ids = _ids(nodeid.partition("::")[2])
@@ -361,8 +361,8 @@ def _is_doctest(changes: Difference, path: str) -> bool:
 
 
 def _is_same(change: FileChange, name: str) -> bool:
-    old = change.old
-    new = change.new
+    old = change.symbols_before
+    new = change.symbols_now
     if old is None or new is None or old.error or new.error:
         return False
     return any(old.hashes.get(symbol, "") == new.hashes.get(symbol) for symbol in _ids(name))

@@ -25,7 +25,10 @@ def link_changed(run: RunFacts, difference: Difference) -> Verdict | None:
     if run.executed is None or not run.opened:
         return None
     for change in difference.changes.values():
-        if not all(not state or state.startswith("100") for state in (change.before, change.now)):
+        if not all(
+            not state or state.startswith("100")
+            for state in (change.state_before, change.state_now)
+        ):
             return Verdict(NOT_ASSESSED, f"{change.path} is a link or a submodule, and changed")
     return None
 
@@ -77,11 +80,11 @@ def siblings(path: str, others: Iterable[str]) -> list[str]:
 
 
 def _is_in_both(change: FileChange) -> bool:
-    return bool(change.before and change.now)
+    return bool(change.state_before and change.state_now)
 
 
 def _verb(change: FileChange) -> str:
-    if change.now:
+    if change.state_now:
         return "added"
     return "removed"
 

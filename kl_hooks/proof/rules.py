@@ -95,8 +95,12 @@ def may_have_been_stored(difference: Difference) -> bool:
     """Whether a function differs that may have computed a value for other tests."""
     return any(
         change.is_python
-        and change.before
-        and (change.old is None or change.new is None or change.old.hashes != change.new.hashes)
+        and change.state_before
+        and (
+            change.symbols_before is None
+            or change.symbols_now is None
+            or change.symbols_before.hashes != change.symbols_now.hashes
+        )
         for change in difference.changes.values()
     )
 
@@ -139,8 +143,8 @@ def conftest_changed(comparison: Comparison, change: FileChange) -> Iterator[Eff
     """Hooks in a `conftest.py` run around the tests of its folder, some before any of them."""
     folder, _, name = change.path.rpartition("/")
     # layout and comments are in no hash
-    old = change.old
-    new = change.new
+    old = change.symbols_before
+    new = change.symbols_now
     same = old is not None and new is not None and not old.error and old.hashes == new.hashes
     if name == CONFTEST and not same:
         yield Effect(f"{change.path} changed", below=folder)
@@ -148,12 +152,12 @@ def conftest_changed(comparison: Comparison, change: FileChange) -> Iterator[Eff
 
 def file_added_or_removed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """What imports a file by its name gets it now, or gets it no more."""
-    if change.before and change.now:
+    if change.state_before and change.state_now:
         return
     path = change.path
     users = comparison.users(change.path)
     folder, _, name = path.rpartition("/")
-    reason = f"{path} was {'added' if change.now else 'removed'}"
+    reason = f"{path} was {'added' if change.state_now else 'removed'}"
     yield Effect(reason, needs(users))
     if name == _INIT:
         executed = comparison.executed
@@ -204,7 +208,7 @@ def _uses_of_word(comparison: Comparison, word: str, reason: str) -> Iterator[Ef
     """For tests that need a file which names the word: there it may mean something else now."""
     naming = {path for path in comparison.files_with(word) if path not in comparison.changes}
     for path, change in comparison.changes.items():
-        if change.old is not None and word in change.old.names:
+        if change.symbols_before is not None and word in change.symbols_before.names:
             naming.add(path)
     if naming:
         yield Effect(reason, (Touch(files=comparison.needing(naming)),))
@@ -212,25 +216,27 @@ def _uses_of_word(comparison: Comparison, word: str, reason: str) -> Iterator[Ef
 
 def file_not_comparable(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """What can't be compared is not assessed for whoever needs the file."""
-    if not change.before or not change.now:
+    if not change.state_before or not change.state_now:
         return
     path = change.path
     users = comparison.users(change.path)
     if why := comparison.executed.unknown.get(path):
         yield Effect(f"{path} changed ({why})", needs(users), state=NOT_ASSESSED)
-    elif change.new is None or change.new.error:
+    elif change.symbols_now is None or change.symbols_now.error:
         yield Effect(_why_unread(change), needs(users), state=NOT_ASSESSED)
     elif not comparison.is_comparable(change):
         yield Effect(f"the module of {path} is not known", needs(users), state=NOT_ASSESSED)
-    elif comparison.is_needed(users) and (change.old is None or change.old.error):
+    elif comparison.is_needed(users) and (
+        change.symbols_before is None or change.symbols_before.error
+    ):
         why = f"the earlier content of {path} is not known any more"
         yield Effect(why, needs(users), state=NOT_ASSESSED)
 
 
 def _why_unread(change: FileChange) -> str:
-    if change.new is None:
+    if change.symbols_now is None:
         return f"{change.path} can't be read"
-    return f"{change.path} can't be read: {change.path}:{change.new.error}"
+    return f"{change.path} can't be read: {change.path}:{change.symbols_now.error}"
 
 
 def symbol_of_an_import_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -505,7 +511,7 @@ def code_read(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """Code that asks for code objects or source executes nothing of them. Source has comments and
     layout; code objects have their places in it.
     """
-    if not (change.before and change.now):
+    if not (change.state_before and change.state_now):
         return
     readers = comparison.touch(WORDS["code"], lambda _, uses: uses.reads_source)
     if comparison.has_other_functions(change.path):
@@ -541,11 +547,11 @@ def _imports_both(comparison: Comparison, change: FileChange) -> bool:
     What no test of the run imported, code that is the same imports no more than then.
     """
     return (
-        bool(change.before and change.now)
+        bool(change.state_before and change.state_now)
         and change.path in comparison.executed.modules
         and comparison.is_comparable(change)
-        and change.old is not None
-        and not change.old.error
+        and change.symbols_before is not None
+        and not change.symbols_before.error
         and comparison.is_needed(comparison.users(change.path))
     )
 
@@ -829,11 +835,11 @@ def _uses_of_name(
     # in a changed file the symbols that differ decide, unless the name was used there all along
     suspicious = {path for path in comparison.files_with(name) if path not in comparison.changes}
     for path, change in comparison.changes.items():
-        if change.old is not None and change.new is not None:
+        if change.symbols_before is not None and change.symbols_now is not None:
             if added:
-                names = change.old.names
+                names = change.symbols_before.names
             else:
-                names = change.new.names
+                names = change.symbols_now.names
             suspicious |= {path} if name in names else set()
     if suspicious:
         naming = Touch(files=comparison.needing(suspicious))

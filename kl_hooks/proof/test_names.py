@@ -99,7 +99,11 @@ def _only_in(changes: Iterable[FileChange], *, old: bool) -> dict[_Place, str]:
     """The functions that only the older or only the newer content has → their content hashes."""
     functions: dict[_Place, str] = {}
     for change in changes:
-        here, there = (change.old, change.new) if old else (change.new, change.old)
+        here, there = (
+            (change.symbols_before, change.symbols_now)
+            if old
+            else (change.symbols_now, change.symbols_before)
+        )
         if here is None or here.error or (there is not None and there.error):
             continue
         if there is not None:
