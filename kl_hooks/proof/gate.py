@@ -98,7 +98,8 @@ def _gate_facts(
     """
     names = TestNames(ws, snapshot.db)
     content = replace(content, current_name=names.current)
-    own_runs = runs_of_content(snapshot, content.entries, environments_of(ws, repo, tree))
+    environments = environments_of(ws, repo, tree)
+    own_runs = runs_of_content(snapshot, content.entries, content.trees, environments)
     return GateFacts(
         for_environment(content, own_runs.values()),
         own_runs=list(own_runs.values()),

@@ -110,7 +110,7 @@ def decide(facts: GateFacts) -> Proof:
         return not_assessed(facts.losses)
     notes = (
         *(f"{loss}: only runs after that count" for loss in facts.losses),
-        *_new_untracked_files(facts, proof),
+        *_new_untracked_files(facts, proof, used_runs),
         *_variable_notes(facts, proof, used_runs),
         *proof.notes,
         *_environment_notes([*facts.own_runs, *used_runs], proof.runs),
@@ -311,20 +311,31 @@ def _environment_notes(runs: Iterable[OtherRun], proving: Collection[str]) -> It
         yield f"{word} {first_of([*names], len(names))}: {cause}"
 
 
-def _new_untracked_files(facts: GateFacts, proof: Proof) -> Iterator[str]:
+def _new_untracked_files(
+    facts: GateFacts, proof: Proof, used_runs: Sequence[OtherRun]
+) -> Iterator[str]:
     """The files on disk that no commit has and that the proving runs did not have either: pytest
     would read them, and a push does not take them along.
     """
     runs = [entry.receipt for entry in facts.counting.entries if entry.receipt.run in proof.runs]
     if proof.tier < Tier.INFERRED or any(run.tree_all == facts.content.trees[-1] for run in runs):
         return
-    names = [name for name in facts.untracked() if not is_document(name)]
+    beside = [run for run in used_runs if not _ran_on_tracked_files(run.original.receipt)]
+    names = [
+        name
+        for name in facts.untracked()
+        if not is_document(name) and all(name in run.changes.changes for run in beside)
+    ]
     if names:
         if len(names) == 1:
             verb = "is untracked, and was"
         else:
             verb = "are untracked, and were"
         yield f"{name_list(names, NAMED)} {verb} not there when the tests ran"
+
+
+def _ran_on_tracked_files(receipt: Receipt) -> bool:
+    return receipt.tree_all in (None, receipt.tree)
 
 
 def _unrecorded_reads(

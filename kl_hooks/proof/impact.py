@@ -127,7 +127,9 @@ class Runs:
         """`transfers`: whether runs of other contents are looked at too."""
         repo = repository_of(ws)
         environments = environments_of(ws, repo, content.other)
-        direct = runs_of_content(snapshot, snapshot.of_tree(content.trees), environments)
+        direct = runs_of_content(
+            snapshot, snapshot.of_tree(content.trees), content.trees, environments
+        )
         if transfers:
             runs = compared_runs(ws, repo, snapshot, content.trees, content.other, direct)
         else:

@@ -279,9 +279,15 @@ def other_runs(
 def runs_of_others(snapshot: Snapshot, trees: Sequence[str]) -> Iterator[Entry]:
     """The newest runs of tests, newest first, on other contents."""
     for entry in snapshot.runs(_RUNS):
-        receipt = entry.receipt
-        if not {receipt.tree, receipt.tree_all} & set(trees) and is_sound(entry):
+        if not is_just_of(entry.receipt, trees) and is_sound(entry):
             yield entry
+
+
+def is_just_of(receipt: Receipt, trees: Sequence[str]) -> bool:
+    """Whether a run was of a content, without untracked files that are not there now."""
+    if receipt.tree_all in (None, receipt.tree):
+        return receipt.tree in trees
+    return receipt.tree_all in trees
 
 
 def is_sound(entry: Entry) -> bool:
@@ -298,15 +304,18 @@ def is_sound(entry: Entry) -> bool:
 
 
 def runs_of_content(
-    snapshot: Snapshot, entries: Iterable[Entry], environments: Environments
+    snapshot: Snapshot,
+    entries: Iterable[Entry],
+    trees: Sequence[str],
+    environments: Environments,
 ) -> dict[str, OtherRun]:
     """ID of each sound run of the content itself → its results, and which of them are valid for
-    what is installed, and on disk, now.
+    what is installed, and on disk, now. `trees`: its IDs.
     """
     return {
         entry.id: _of_this_content(snapshot, entry, environments)
         for entry in entries
-        if is_sound(entry)
+        if is_sound(entry) and is_just_of(entry.receipt, trees)
     }
 
 

@@ -123,7 +123,9 @@ class _Runs:
         self._ws, self._stored, self._repo = ws, stored, repository_of(ws)
         self._content = content_of(ws)
         environments = environments_of(ws, self._repo, self._content.other)
-        self._compared = runs_of_content(stored, stored.of_tree(self._content.trees), environments)
+        self._compared = runs_of_content(
+            stored, stored.of_tree(self._content.trees), self._content.trees, environments
+        )
         own = (run.original for run in self._compared.values())
         entries = newest_first((*own, *runs_of_others(stored, self._content.trees)))
         self._runs = [_Run.of(entry) for entry in entries]

@@ -179,3 +179,36 @@ def test_values_are_stored_as_digests_of_this_clone(project: Path) -> None:
     (project / "local.cfg").write_text("changed", encoding="utf-8")
     done = verify(project, {})
     assert (done.returncode, "note" in done.stdout) == (0, False)
+
+
+BESIDE = """\
+import pathlib
+
+def test_reads():
+    assert (pathlib.Path(__file__).parent / "local.txt").read_text()
+
+def test_alone():
+    pass
+"""
+
+
+def test_a_run_beside_untracked_files_is_compared_where_these_are_others_now(
+    tmp_path: Path,
+) -> None:
+    folder = repository(tmp_path / "untracked", {"test_a.py": BESIDE})
+    (folder / "local.txt").write_text("1", encoding="utf-8")
+    run_pytest(folder)
+    assert verify(folder).stdout.count("proven") == 1
+    new = folder / "test_new.py"
+    new.write_text("def test_new(): ...\n", encoding="utf-8")
+    done = verify(folder)
+    assert done.returncode == 0
+    assert "all 2 tests executed nothing that changed; 0 ran here" in done.stdout
+    assert "test_new.py is untracked, and was not there when the tests ran" in done.stdout
+    assert impacted(folder).keys() == {"test_new"}
+    # the same run: its tests are not those of what is there now
+    (folder / "local.txt").write_text("2", encoding="utf-8")
+    assert verify(folder).returncode == 1
+    assert impacted(folder)["test_reads"] == "local.txt changed, which the test opened"
+    # nor is it a commit without the file
+    assert run_in_process(["verify", "--at", "HEAD"], folder, environment({})).returncode == 1

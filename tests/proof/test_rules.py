@@ -369,11 +369,11 @@ def test_a_function_that_differs_may_have_stored_a_value() -> None:
     old, new = FileSymbols({"function:_.f": "1"}), FileSymbols({"function:_.f": "2"})
     unread = FileChange("a.py", *STATES)
     for change, expected in (
-        (unread._replace(old=old, new=new), True),
-        (unread._replace(old=old, new=old), False),
-        (unread._replace(new=new), True),
-        (unread._replace(now="", old=old), True),
-        (unread._replace(before="", new=new), False),
+        (unread._replace(symbols_before=old, symbols_now=new), True),
+        (unread._replace(symbols_before=old, symbols_now=old), False),
+        (unread._replace(symbols_now=new), True),
+        (unread._replace(state_now="", symbols_before=old), True),
+        (unread._replace(state_before="", symbols_now=new), False),
         (unread._replace(path="a.txt"), False),
     ):
         text = FileChange("a.txt", *STATES)
@@ -645,8 +645,8 @@ def test_what_can_not_be_compared_is_not_assessed() -> None:
     lost = "the earlier content of app.py is not known any more"
     assert judge(states) == {"a": lost}
     broken = FileSymbols(error="bad")
-    assert judge(states._replace(old=broken)) == {"a": lost}
-    assert judge(states._replace(new=None)) == {"a": "app.py can't be read"}
+    assert judge(states._replace(symbols_before=broken)) == {"a": lost}
+    assert judge(states._replace(symbols_now=None)) == {"a": "app.py can't be read"}
     unneeded = recorded_run(imports={})
     path = "lib/x.py"
     other = states._replace(path=path)
