@@ -271,11 +271,8 @@ class Listener:
         if word in REFUTES:
             test.add(word, failure_detail(report, self._root))
         else:
-            if word:
-                switch = outside(report, self._root)
-            else:
-                switch = ""
-            test.add(word, {"by": redact(switch)} if switch else None)
+            switched_off_by = outside(report, self._root) if word else ""
+            test.add(word, {"by": redact(switched_off_by)} if switched_off_by else None)
 
     def _finish_if_done(self, nodeid: str, test: TestState) -> None:
         verdict = test.verdict

@@ -92,7 +92,7 @@ class Recording(NamedTuple):
         return next((str(one) for one in self.workspace.settings.unread), "")
 
 
-class Lost(OSError):
+class RecordingLost(OSError):
     """What was written of this run is not in its file any more."""
 
 
@@ -130,10 +130,10 @@ def open_recording(config: pytest.Config, folder: Path) -> Recording:
 
 
 def check_file(recording: Recording) -> None:
-    """Raises `Lost` where the file of this run was taken away or spoiled, by a test perhaps."""
+    """Raises `RecordingLost` where the file of this run was taken away or spoiled, by a test perhaps."""
     writer = recording.writer
     if what := writer.missing(recording.run):
-        raise Lost(f"the file of this run {what} while it ran: {writer.path}")
+        raise RecordingLost(f"the file of this run {what} while it ran: {writer.path}")
 
 
 def end_record(
@@ -143,7 +143,7 @@ def end_record(
     environment: Mapping[str, Any],
     tests: int,
 ) -> dict[str, Any]:
-    """The last record. Everything before it is durable when it returns; `Lost` where that is not
+    """The last record. Everything before it is durable when it returns; `RecordingLost` where that is not
     there any more.
     """
     # tree_end is of tracked files alone, so untracked ones need no second hashing
@@ -164,7 +164,7 @@ def end_record(
 
 
 def write_end(recording: Recording, record: Mapping[str, Any]) -> None:
-    """Writes the last record, synced: from here on the run counts as ended. `Lost` where it is not
+    """Writes the last record, synced: from here on the run counts as ended. `RecordingLost` where it is not
     there after that.
     """
     recording.writer.record(record)
@@ -309,7 +309,7 @@ class Recorder:
         try:
             self._start()
         except Exception as problem:
-            self._fail(problem)
+            self._stop_recording(problem)
             if self._strict:
                 self._reported = True
                 # any other exception in this hook is an INTERNALERROR with a traceback of pytest
@@ -320,7 +320,7 @@ class Recorder:
         grouped = self._config.getoption("dist", None) == "loadgroup"
         journal = Journal(recording.writer, recording.prefix, grouped)
         self._recording, self._journal = recording, journal
-        self._listener = Listener(journal, self._root, self._fail)
+        self._listener = Listener(journal, self._root, self._stop_recording)
         if recording.workspace.repo is not None and recording.place.tree:
             content = Content.of(recording.workspace.repo, recording.place.listing)
             self._content, self._observer = content, Observer(lambda: content)
@@ -364,7 +364,7 @@ class Recorder:
             if self._journal is not None:
                 self._journal.expect(self._selected)
         except Exception as problem:
-            self._fail(problem)
+            self._stop_recording(problem)
 
     # optionalhook: where xdist is not installed, pytest refuses hooks that it does not know
     @pytest.hookimpl(optionalhook=True)
@@ -393,7 +393,7 @@ class Recorder:
             try:
                 node.workerinput[CONTENT] = self._content.packed()
             except Exception as problem:
-                self._fail(problem)
+                self._stop_recording(problem)
 
     # the end
 
@@ -434,7 +434,7 @@ class Recorder:
             try:
                 check_file(self._recording)
             except Exception as problem:
-                self._fail(problem)
+                self._stop_recording(problem)
         if self._trouble:
             self._report_trouble(terminalreporter)
         elif self._recording is not None and not self._silent:
@@ -462,7 +462,7 @@ class Recorder:
                     terminalreporter.write_line(symbols_line(trouble))
                     self._symbols_reported = True
             except Exception as problem:
-                self._fail(problem)
+                self._stop_recording(problem)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_unconfigure(self) -> Generator[None, None, None]:
@@ -487,7 +487,7 @@ class Recorder:
                 try:
                     self._finish(self._recording, self._journal)
                 except Exception as trouble:
-                    self._fail(trouble)
+                    self._stop_recording(trouble)
         if self._trouble:
             self._report_trouble(None)
             if self._strict and status == outcome.OK:
@@ -575,7 +575,7 @@ class Recorder:
             if record["result"]["verdict"] != outcome.run_result(ending)["verdict"]:
                 self._correct(recording, record["result"])
         except Exception as trouble:
-            self._fail(trouble)
+            self._stop_recording(trouble)
             with suppress(OSError, ValueError):
                 self._report_trouble(None)
             if self._strict and self._status == outcome.OK:
@@ -717,12 +717,12 @@ class Recorder:
 
     # our own failures
 
-    def _fail(self, problem: Exception) -> None:
+    def _stop_recording(self, problem: Exception) -> None:
         """Takes recording out of this run. The record stays without an end, and so is never
         evidence of success.
         """
         if not self._trouble:
-            started = self._recording is not None and not isinstance(problem, Lost)
+            started = self._recording is not None and not isinstance(problem, RecordingLost)
             reason = self._reason_of(problem)
             self._trouble = failure_line(reason, started=started)
             if isinstance(problem, OSError | EnvironmentProblem):
