@@ -25,6 +25,7 @@ from kl_hooks.code.languages import is_file_module
 from kl_hooks.code.modules import imported_names, module_names, plain_name
 from kl_hooks.config.yaml import snake_case
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.git.repository import Repository
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Manifest
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted, one_line, suggest_spelling
@@ -136,11 +137,12 @@ def move_folder(
     """Give what is at `old` the path `new` in the manifest, the baseline and, with `imports`, in
     the source on disk. The files themselves may be moved before or afterwards.
 
-    Both are paths from the repository's root. Raises ManifestProblems, BaselineProblems,
-    UsageProblem, EnvironmentProblem; then nothing was written.
+    Both are paths from the repository's root; `new` may be the folder that a file is moved to, with
+    a slash at its end. Raises ManifestProblems, BaselineProblems, UsageProblem, EnvironmentProblem;
+    then nothing was written.
     """
     repo = require_repository(ws)
-    paths = _Paths(old.rstrip("/"), new.rstrip("/"))
+    paths = _Paths(old.rstrip("/"), _target(repo, old, new).rstrip("/"))
     _refuse(paths)
     content = load_content(ws, WORKTREE)
     if content.manifest is None:
@@ -182,12 +184,21 @@ def move_folder(
     )
 
 
+def _target(repo: Repository, old: str, new: str) -> str:
+    """The new path of what is moved: a file keeps its name in a folder, as with git-mv(1)."""
+    name = old.rpartition("/")[2]
+    into = f"{new.rstrip('/')}/{name}"
+    is_file = (repo.top / old).is_file() or (repo.top / into).is_file()
+    is_folder = new.endswith("/") or (repo.top / new).is_dir()
+    return into if new and name and is_file and is_folder else new
+
+
 def _refuse(paths: _Paths) -> None:
     """UsageProblem for two paths that can't be those of a move."""
     if not paths.old or not paths.new:
-        raise UsageProblem("OLD and NEW must be in the repository.", place="kl arch mv")
+        raise UsageProblem("OLD and NEW must be in the repository.")
     if paths.old == paths.new:
-        raise UsageProblem("OLD and NEW are the same.", place="kl arch mv")
+        raise UsageProblem("OLD and NEW are the same.")
 
 
 def _refuse_unknown(manifest: Manifest, survey: Survey, paths: _Paths) -> None:
@@ -203,7 +214,6 @@ def _refuse_unknown(manifest: Manifest, survey: Survey, paths: _Paths) -> None:
     )
     raise UsageProblem(
         f"no layer and no source file is at {paths.old} or {paths.new}.",
-        place="kl arch mv",
         hint=hint,
     )
 
@@ -216,7 +226,6 @@ def _refuse_ended(
         if paths.now(path) not in new_names:
             raise UsageProblem(
                 f"{path} is a module, and {paths.now(path)} would be none.",
-                place="kl arch mv",
                 hint="Give NEW the ending that OLD has.",
             )
 

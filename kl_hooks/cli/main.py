@@ -4,6 +4,7 @@ become.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -604,7 +605,10 @@ def _call(command: click.Command, argv: list[str]) -> int:
             else:
                 place = ""
             cause = cause_of(problem, Path(place or ".").absolute().parent)
-            print_problem(f"{place or 'the system'}: {cause.words}. See: kl doctor")
+            # a path that is not there or has no such form: nothing of ours to look at
+            is_path = problem.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
+            see = "" if is_path else " See: kl doctor"
+            print_problem(f"{place or 'the system'}: {cause.words}.{see}")
         if os.environ.get("KL_DEBUG"):
             _print_traceback()
         return ENVIRONMENT_ERROR

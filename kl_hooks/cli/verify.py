@@ -77,8 +77,8 @@ def _proposal_lines(proposals: tuple[operations.FailureProposal, ...]) -> Iterat
     yield "  known_failures:"
     for proposal in proposals:
         # a JSON string is a double-quoted scalar of YAML 1.2
-        yield f"    - test: {json.dumps(proposal.test)}"
-        yield f"      reason: {json.dumps(proposal.reason)}"
+        yield f"    - test: {json.dumps(proposal.test, ensure_ascii=False)}"
+        yield f"      reason: {json.dumps(proposal.reason, ensure_ascii=False)}"
         yield f"      until: {proposal.until}"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.clock import DAY, iso
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
+from kl_hooks.evidence.shared_names import lasting_name
 from kl_hooks.evidence.trust import ATTESTED
 from kl_hooks.git.repository import Repository, completing_fetch, resolve_commit
 from kl_hooks.model.claim import Tier
@@ -469,7 +470,7 @@ def _proposals(ws: Workspace, judgment: _Judgment) -> tuple[FailureProposal, ...
     return tuple(
         FailureProposal(
             TestName(failure.test),
-            one_line(str(messages.get((failure.test, failure.run)) or "failed"), 120),
+            lasting_name(one_line(str(messages.get((failure.test, failure.run)) or "failed"), 120)),
             until,
         )
         for failure in judgment.proof.failing

@@ -10,6 +10,7 @@ compared is not mentioned.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -285,7 +286,7 @@ def _test_named(db: Database, names: TestNames, name: str) -> str:
     matching = sorted({names.current(one) for one in matching})
     if len(matching) < 2:
         return "".join(matching)
-    hint = f"Use one of: {name_list(matching, _NAMED)}"
+    hint = f"Use one of: {name_list([shlex.quote(test) for test in matching], _NAMED)}"
     raise UsageProblem(
         f"ambiguous ({len(matching)} tests are named like this).", place=name, hint=hint
     )

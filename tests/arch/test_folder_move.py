@@ -125,6 +125,13 @@ def test_a_dry_run_writes_nothing(folder: Path) -> None:
     assert len(done.changes) == 4 and sh(folder, "status", "--porcelain") == ""
 
 
+def test_a_file_keeps_its_name_in_a_folder_that_is_there(folder: Path) -> None:
+    done = moved(folder, "src/shop/web.py", "src/shop/core", write=False)
+    assert (done.old, done.new) == ("src/shop/web.py", "src/shop/core/web.py")
+    with pytest.raises(UsageProblem, match=r"^OLD and NEW are the same"):
+        moved(folder, "src/shop/web.py", "src/shop/")
+
+
 def test_a_single_file_and_a_folder_further_down(folder: Path) -> None:
     moved(folder, "src/shop/web.py", "src/shop/site.py")
     assert '- "src/shop/site.py"' in (folder / MANIFEST).read_text()

@@ -252,6 +252,16 @@ def test_addopts_that_changed_omit_nothing(tmp_path: Path, home: Path) -> None:
 
 
 FAILING = "def test_good():\n    pass\n\n\ndef test_bad():\n    assert 1 == 2\n"
+ADDRESS = """\
+import pytest
+
+def test_bad():
+    raise ValueError(f"… {object()!r}")
+
+@pytest.mark.parametrize("name", ["a b", "c"])
+def test_names(name):
+    pass
+"""
 
 
 def known(repo: Checkout, *tests: str, until: str = "2099-01-01") -> None:
@@ -260,6 +270,17 @@ def known(repo: Checkout, *tests: str, until: str = "2099-01-01") -> None:
     )
     repo.write(".kl/config.yaml", f"verify:\n  known_failures:\n{entries}")
     repo.commit()
+
+
+def test_what_is_proposed_and_suggested_can_be_copied(tmp_path: Path, home: Path) -> None:
+    repo = checkout(tmp_path / "repo", {"test_x.py": ADDRESS})
+    assert repo.pytest().returncode == 1
+    proposal = repo.kl("verify", "--propose-known-failures").stdout
+    assert '      reason: "ValueError: … <object object at 0x>"\n' in proposal
+    suggestion = repo.kl("proof", "why", "test_names").stderr
+    assert suggestion.endswith("'test_x.py::test_names[a b]', 'test_x.py::test_names[c]'\n")
+    done = repo.kl("report", "-o", "absent/report.html")
+    assert (done.returncode, done.stderr.endswith("No such file or directory.\n")) == (3, True)
 
 
 def test_known_failures_count_until_their_end(tmp_path: Path, home: Path) -> None:
