@@ -10,8 +10,8 @@ from __future__ import annotations
 import builtins
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import Final, NamedTuple
 
 from kl_hooks.code.import_time import DATACLASSES, QUIET_DECORATORS, Header, ImportTime
 from kl_hooks.code.introspection import WORDS
@@ -339,28 +339,10 @@ def _has_quiet_members(comparison: Comparison, path: str, scope: str) -> bool:
 
 
 def _has_plain_bases(comparison: Comparison, path: str, name: str) -> bool:
-    """Whether the classes above a class, as far as they are no plain builtin ones, are classes of
-    the repository that do nothing where a subclass is defined.
+    """Whether the classes above a class that are not of the repository do nothing where a subclass
+    is defined.
     """
-    waiting = [(path, name)]
-    seen_classes = set[tuple[str, str]]()
-    while waiting:
-        place = waiting.pop()
-        if place in seen_classes:
-            continue
-        seen_classes.add(place)
-        header = comparison.import_times(place[0])[0].headers.get(place[1])
-        is_known = header is not None and (place == (path, name) or not header.customizes)
-        if header is None or not is_known:
-            return False
-        for base in header.bases:
-            if base in _PLAIN_BASES:
-                continue
-            owner = comparison.base_header(place[0], base)
-            if owner is None:
-                return False
-            waiting.append(owner)
-    return True
+    return _ancestry(comparison, path, name).bases_outside <= _PLAIN_BASES
 
 
 def import_effect_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -432,8 +414,6 @@ def _registering_files(
     file of the run that this file imports.
     """
     for decorator in header.decorators:
-        if decorator in QUIET_DECORATORS:
-            continue
         if not decorator or decorator.startswith(_HERE):
             yield from comparison.run_files_imported(path)
         else:
@@ -476,7 +456,6 @@ def _customizing_files(comparison: Comparison, path: str, name: str) -> Iterator
         is_above = place != (path, name)
         if is_above and (header is None or header.customizes or "builtins.type" in header.bases):
             yield place[0]
-            continue
         for base in header.bases if header is not None else ():
             waiting += _places_of(comparison, place[0], base) - seen_classes
 
@@ -724,23 +703,41 @@ def _may_be_found_elsewhere(comparison: Comparison, path: str, name: str) -> boo
     by a base that is not of the standard library or executes code for each subclass, or by a
     metaclass.
     """
-    waiting = [(path, name)]
-    seen_classes = set[tuple[str, str]]()
-    while waiting:
-        place = waiting.pop()
-        header = comparison.import_times(place[0])[0].headers.get(place[1])
+    ancestry = _ancestry(comparison, path, name)
+    for place, header in ancestry.headers.items():
         if header is None or any(name not in QUIET_DECORATORS for name in header.decorators):
             return True
         # a base that notes its subclasses; the class itself notes none of its own members
         if header.customizes and place != (path, name):
             return True
-        seen_classes.add(place)
-        for base in header.bases:
+    return any(map(_may_register, ancestry.bases_outside))
+
+
+class _Ancestry(NamedTuple):
+    """A class and those above it, as the run had them."""
+
+    headers: Mapping[tuple[str, str], Header | None]
+    """(file, name) → header, of those of the repository; None where the file has none of the name."""
+    bases_outside: Set[str]
+    """The full names of the others; empty for what does not resolve."""
+
+
+def _ancestry(comparison: Comparison, path: str, name: str) -> _Ancestry:
+    headers: dict[tuple[str, str], Header | None] = {}
+    outside = set[str]()
+    waiting = [(path, name)]
+    while waiting:
+        place = waiting.pop()
+        if place in headers:
+            continue
+        header = headers[place] = comparison.import_times(place[0])[0].headers.get(place[1])
+        for base in header.bases if header is not None else ():
             owner = comparison.base_header(place[0], base)
-            if owner is None and _may_register(base):
-                return True
-            waiting += [owner] if owner is not None and owner not in seen_classes else []
-    return False
+            if owner is None:
+                outside.add(base)
+            else:
+                waiting.append(owner)
+    return _Ancestry(headers, outside)
 
 
 def _may_register(base: str) -> bool:

@@ -401,6 +401,17 @@ def test_a_commit_that_can_not_be_imported_is_not_proven(tmp_path: Path, home: P
     assert repo.kl("verify").returncode == 0
 
 
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+def test_what_the_compiler_warned_of_before_is_nothing_new() -> None:
+    app = "def warned(): return '\\d'\ndef f(): return 1\n"
+    before = {"app.py": app, "test_a.py": TEST}
+    (verdict,) = verdicts(before, before | {"app.py": f"{app}def later(): ...\n"})[0].values()
+    assert verdict.state == "valid"
+    more = {"app.py": f"{app}def later(): return '\\w'\n"}
+    (verdict,) = verdicts(before, before | more)[0].values()
+    assert verdict.reason.startswith("the compiler warns of app.py: ")
+
+
 CODE = "def f(): return 1\nclass K:\n    def m(self): return lambda: 2\n"
 READS_CODE = "import app\ndef test_c(): return app.f.__code__.co_firstlineno\n"
 READS_SOURCE = "import app, inspect\ndef test_c(): return inspect.getsource(app)\n"

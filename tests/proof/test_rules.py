@@ -170,6 +170,11 @@ NEW = "tests/deep/test_new.py"
         ("import pkg.tool, app\nclass Own(max(1, 2)): ...\n", "ab"),
         ("def deco(f): return f\n@deco\ndef own(): ...\n", ""),
         # known to leave nothing behind
+        (
+            "import app\nclass V:\n    @property\n    def x(self): ...\n    @x.setter\n    def x(s, v): ...\n",
+            "",
+        ),
+        ("import app, functools\n@functools.cache\n@app.register\ndef own(): ...\n", "a"),
         ("import app, functools\n@functools.cache\ndef own(): ...\n", ""),
         ("import app, pytest\nslow = pytest.mark.shop\n@slow\ndef test_new(): ...\n", ""),
         ("import app, pytest\nslow = pytest.mark.skipif(1)\n@slow\ndef test_new(): ...\n", ""),
@@ -255,6 +260,24 @@ def test_a_class_of_a_new_test_file_reaches_the_tests_that_list_subclasses(
 )
 def test_the_folder_of_the_outermost_package(path: str, module: str, folder: str) -> None:
     assert _package_folder(path, module) == folder
+
+
+def test_each_class_above_that_notes_its_subclasses_is_reached() -> None:
+    noting = "class Kept:\n    def __init_subclass__(cls): ...\n"
+    more = {
+        "pkg/tool.py": f"{noting}def g():\n    return 1\n",
+        "app.py": PROGRAM["app.py"].replace(
+            "class Hooked:", "from pkg.tool import Kept\nclass Hooked(Kept):"
+        ),
+    }
+    assert more["app.py"] != PROGRAM["app.py"]
+    new = {NEW: "import app\nclass Own(app.Hooked): ...\n"}
+    assert "".join(reasons_by_test(more, new)) == "ab"
+
+
+def test_a_package_at_the_top_reaches_who_imports_from_there() -> None:
+    reason = dict.fromkeys("ab", ("stale", "__init__.py was added"))
+    assert judged({"__init__.py": ""}) == reason
 
 
 def test_a_folder_of_the_name_of_a_namespace_package_reaches_its_tests() -> None:
