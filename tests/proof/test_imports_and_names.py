@@ -475,6 +475,17 @@ NOTING = "class A:\n    def __init_subclass__(cls): ...\n"
             ("int = 1", "int = 2"),
             False,
         ),
+        (
+            DATACLASS.replace("@data", "import typing\n@typing.final\n@data"),
+            ("int = 1", "int = 2"),
+            False,
+        ),
+        # one of two values is computed
+        (
+            f"{DATACLASS}    more: int = [1][0]\n",
+            ("1\n    more: int = [1]", "2\n    more: int = [2]"),
+            False,
+        ),
         # a member that learns of the class
         (
             "class D:\n    def __set_name__(self, *names): ...\nclass C:\n    LIMIT = 1\n    d = D()\n",
