@@ -8,21 +8,43 @@ version of Python, whichever one the tests ran with.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Self
 
 from kl_hooks.code.scanner.parser import parse_tree
 
 
-@lru_cache(maxsize=64)
-def placed_functions(content: bytes) -> frozenset[str] | None:
+@dataclass(frozen=True, slots=True)
+class PlacedFunctions:
     """The outermost functions and lambdas of a file, with the classes around them and all that is
-    inside, positions included; None where the file can't be read.
+    inside.
     """
+
+    digests: frozenset[str] = frozenset()
+    """Of what each is, and where."""
+    is_unreadable: bool = False
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"digests": sorted(self.digests), "is_unreadable": self.is_unreadable}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """The way back. KeyError for what `plain` did not make."""
+        return cls(frozenset(plain["digests"]), plain["is_unreadable"])
+
+
+def placed_functions(content: bytes) -> PlacedFunctions:
+    """Read the functions of a file of this content. Never raises for bad source."""
     try:
-        return frozenset(_functions(parse_tree(content)))
+        functions = [*_functions(parse_tree(content))]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+        return PlacedFunctions(is_unreadable=True)
+    return PlacedFunctions(
+        frozenset(sha256(function.encode("utf-8", "replace")).hexdigest() for function in functions)
+    )
 
 
 def _functions(tree: ast.Module) -> Iterator[str]:

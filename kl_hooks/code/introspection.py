@@ -23,35 +23,37 @@ _ANY: Final = "?"
 """In place of a module's name: an object that doesn't resolve, which may be any module."""
 _AT_IMPORT: Final = ""
 """In place of a symbol: what importing the file executes."""
+_WORDS_OF_CODE: Final = (
+    *("__code__", "getsource", "getsourcelines", "getcomments", "dis"),
+    *("f_lineno", "tb_lineno"),
+)
 WORDS: Final = {
-    "namespaces": (
+    "lists_anything": (
         *("globals", "locals", "vars", "dir", "getmembers", "getmembers_static"),
         *("__dict__", "getattr", "hasattr", "doctest"),
     ),
-    "computed": (
+    "modules": ("modules", "import_module", "__import__"),
+    "asks_by_computed_names": (
         *("getattr", "getattr_static", "hasattr", "attrgetter"),
         *("__getattribute__", "__dict__"),
     ),
-    "modules": ("modules", "import_module", "__import__"),
-    "subclasses": ("__subclasses__",),
-    "docstrings": ("__doc__", "getdoc", "doctest", "docopt", "pydoc"),
-    "annotations": (
+    "lists_subclasses": ("__subclasses__",),
+    "reads_docs": ("__doc__", "getdoc", "doctest", "docopt", "pydoc"),
+    "reads_annotations": (
         *("__annotations__", "__signature__", "get_type_hints", "get_annotations"),
         *("signature", "Signature", "getfullargspec"),
     ),
-    "code": (
-        *("__code__", "getsource", "getsourcelines", "getcomments", "dis"),
-        *("f_lineno", "tb_lineno"),
-    ),
-    "objects": (
+    "reads_code": _WORDS_OF_CODE,
+    "reads_source": _WORDS_OF_CODE,
+    "counts_objects": (
         *("get_objects", "get_referrers", "get_count", "get_stats", "garbage"),
         *("getweakrefcount", "getweakrefs", "getrefcount", "getallocatedblocks"),
         *("get_traced_memory", "take_snapshot"),
     ),
-    "random": ("random",),
+    "draws_random_numbers": ("random",),
 }
-"""What is asked → the words of which a file has one where its code asks it. `modules`: a module by
-a name made at run time.
+"""What is asked, mostly an attribute of `SymbolUses` → the words of which a file has one where its
+code asks it. `modules`: a module by a name made at run time.
 """
 
 _BUILTIN_LISTS: Final = frozenset({"globals", "locals", "vars", "dir"})
@@ -393,7 +395,7 @@ class _Reader:
             names = call.args[1:]
         else:
             names = call.args
-        return name in WORDS["computed"] and not all(
+        return name in WORDS["asks_by_computed_names"] and not all(
             isinstance(argument, ast.Constant) for argument in names
         )
 

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from kl_hooks.code.assignments import ALL, Body, bodies, changed_assignments
-from kl_hooks.code.function_code import placed_functions
 from kl_hooks.code.import_time import ImportTime
 from kl_hooks.code.introspection import (
     WORDS,
@@ -206,12 +205,12 @@ class Comparison:
         """Whether a function of a file was removed, changed or moved to another line, so that its
         code object is another one. Of an added one nobody has the code object who does not get it.
         """
-        functions = []
-        for at in (0, 1):
-            content = self.difference.text(path, at)
-            functions.append(None if content is None else placed_functions(content))
-        old, new = functions
-        return old is None or new is None or not old <= new
+        before, now = (self.difference.text(path, side) for side in (0, 1))
+        if before is None or now is None:
+            return True
+        source = self.difference.source
+        old, new = source.placed_functions(before), source.placed_functions(now)
+        return old.is_unreadable or new.is_unreadable or not old.digests <= new.digests
 
     # which definitions are tests
 
@@ -414,6 +413,16 @@ class Comparison:
             path for path in paths if path in executed.modules or path in executed.tests.files
         )
 
+    def users_of(self, fact: str) -> Touch:
+        """The tests that execute code of which this field of `SymbolUses` is true: `reads_docs`."""
+        if fact not in self._users_of:
+            self._users_of[fact] = self.touch(WORDS[fact], lambda _, uses: getattr(uses, fact))
+        return self._users_of[fact]
+
+    @cached_property
+    def _users_of(self) -> dict[str, Touch]:
+        return {}
+
     def touch(self, words: Sequence[str], wanted: Callable[[str, SymbolUses], bool]) -> Touch:
         """The tests that execute code of which `wanted` is true. `words`: such code has one of
         them; `wanted`: asked with a path and the uses of a symbol there.
@@ -470,7 +479,7 @@ class Comparison:
         """The conditions under each of which a test may have got something of a module without
         naming it: by a list of all, or a name made at run time.
         """
-        asked = self.touch(WORDS["computed"], lambda _, uses: uses.asks_by_computed_names)
+        asked = self.users_of("asks_by_computed_names")
         if asked:
             passed = self._passed(self._star_importers(path))
         else:
@@ -487,18 +496,28 @@ class Comparison:
 
         return self.touch([*words, *WORDS["modules"]], passes)
 
+    @cached_property
+    def _listers(self) -> list[tuple[str, str, frozenset[str]]]:
+        """(file, symbol, the modules whose names it lists), of code that lists some."""
+        listers = []
+        for path in self._imported_files_with(*WORDS["lists_anything"]):
+            own = self.symbols.modules.get(path, "")
+            for symbol, uses in self.introspection(path).symbols.items():
+                modules = {self._absolute(path, name) for name in uses.listed}
+                if uses.lists_own:
+                    modules.add(own)
+                if modules:
+                    listers.append((path, symbol, frozenset(modules)))
+        return listers
+
     def module_listed(self, path: str) -> list[tuple[Touch, ...]]:
         """The conditions under each of which a test may have listed the names of a module."""
         modules = self._star_importers(path)
-
-        def lists(listing: str, uses: SymbolUses) -> bool:
-            own = self.symbols.modules.get(listing, "")
-            return bool(modules & {self._absolute(listing, name) for name in uses.listed}) or (
-                uses.lists_own and own in modules
-            )
-
-        listed = self.touch(WORDS["namespaces"], lists)
-        anything = self.touch(WORDS["namespaces"], lambda _, uses: uses.lists_anything)
+        listed = Touch()
+        for listing, symbol, listed_modules in self._listers:
+            if not modules.isdisjoint(listed_modules):
+                listed |= self._touch_of(listing, symbol, self.introspection(listing))
+        anything = self.users_of("lists_anything")
         conditions: list[tuple[Touch, ...]] = [(listed,)] if listed else []
         if anything:
             passed = self._passed(modules)

@@ -28,7 +28,8 @@ from kl_hooks.proof.content_runs import ContentFacts
 from kl_hooks.proof.expected_tests import Expected
 from kl_hooks.proof.gate_verdict import GateFacts, decide, for_environment, not_assessed
 from kl_hooks.proof.left_behind import compared_runs
-from kl_hooks.proof.other_runs import environments_of, runs_of_content
+from kl_hooks.proof.other_runs import environments_of
+from kl_hooks.proof.repeated_failures import results_of_content
 from kl_hooks.proof.test_names import TestNames
 from kl_hooks.proof.variables import variable_notes, variables_of_shell
 from kl_hooks.store.database import Database
@@ -99,7 +100,7 @@ def _gate_facts(
     names = TestNames(ws, snapshot.db)
     content = replace(content, current_name=names.current)
     environments = environments_of(ws, repo, tree)
-    own_runs = runs_of_content(snapshot, content.entries, content.trees, environments)
+    own_runs = results_of_content(snapshot, content.entries, content.trees, environments)
     return GateFacts(
         for_environment(content, own_runs.values()),
         own_runs=list(own_runs.values()),

@@ -30,7 +30,8 @@ from kl_hooks.proof.failed_tests import FailedTests
 from kl_hooks.proof.gate import facts_of_content
 from kl_hooks.proof.gate_verdict import for_environment
 from kl_hooks.proof.left_behind import compared_runs
-from kl_hooks.proof.other_runs import OtherRun, environments_of, runs_of_content
+from kl_hooks.proof.other_runs import OtherRun, environments_of
+from kl_hooks.proof.repeated_failures import results_of_content
 from kl_hooks.proof.run_rules import judge_run
 from kl_hooks.proof.test_names import TestNames, matching_tests, moved_tests
 from kl_hooks.workspace import Workspace
@@ -127,7 +128,7 @@ class Runs:
         """`transfers`: whether runs of other contents are looked at too."""
         repo = repository_of(ws)
         environments = environments_of(ws, repo, content.other)
-        direct = runs_of_content(
+        direct = results_of_content(
             snapshot, snapshot.of_tree(content.trees), content.trees, environments
         )
         if transfers:

@@ -10,7 +10,6 @@ removed a file, set a logger.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
@@ -24,13 +23,18 @@ from kl_hooks.git.run import once
 from kl_hooks.proof.comparison import Comparison, Names, TestFacts, Touch
 from kl_hooks.proof.facts import STALE, VALID, Difference, Verdict
 from kl_hooks.proof.other_runs import OtherRun, other_runs
+from kl_hooks.proof.places import (
+    LOGGERS,
+    RANDOM,
+    UNNAMED,
+    WORKING_FOLDER,
+    is_for_all,
+    name_of,
+    names_of,
+    place_in_words,
+)
 from kl_hooks.workspace import Workspace
 
-_WORKING_FOLDER: Final = ":getcwd"
-"""Every relative path starts from it."""
-_RANDOM: Final = ":random"
-_LOGGERS: Final = ":logging()"
-"""Found by each test that logs."""
 _SETTING: Final = frozenset(
     (
         *("setLevel", "addHandler", "removeHandler", "addFilter", "removeFilter", "disable"),
@@ -39,14 +43,6 @@ _SETTING: Final = frozenset(
     )
 )
 """The names by which code sets loggers."""
-_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    ":environ": ("environ", "getenv"),
-    _RANDOM: ("random", *random.__all__),
-    _LOGGERS: ("logging",),
-}
-"""Place → the names by which code uses it; of all others their own."""
-_UNNAMED: Final = "()"
-"""At the end of the name of what code uses by other names (`pytest_kl.states`)."""
 
 
 class _Left(NamedTuple):
@@ -164,7 +160,7 @@ def _left_in(run: OtherRun) -> Iterator[_Left]:
 
 
 def _left_by_fixtures(left: Iterable[_Left]) -> frozenset[_Left]:
-    return frozenset(place for place in left if place.test.endswith(_UNNAMED))
+    return frozenset(place for place in left if place.test.endswith(UNNAMED))
 
 
 def _new_left(
@@ -275,8 +271,8 @@ class _Use(NamedTuple):
         place = f"{left.path}:{left.name}"
         named = Touch()
         # nobody can rely on numbers that nothing seeded
-        is_random = place == _RANDOM
-        for name in () if is_random else _names_of(place):
+        is_random = place == RANDOM
+        for name in () if is_random else names_of(place):
             named |= comparison.users_of_name(name, left.path)
         files = comparison.needing([left.path]) if left.path else None
         shared = comparison.read_by([Read(STATES, place), Read(STORED, place)])
@@ -286,26 +282,9 @@ class _Use(NamedTuple):
         """Whether a test of the run uses it."""
         if test.nodeid == self.left.test or Read(RESET, self.place) in test.reads:
             return False
-        if _is_for_all(self.place) or self.shared.fits(test):
+        if is_for_all(self.place) or self.shared.fits(test):
             return True
         return self.named.fits(test) and (self.files is None or test.needs_any(self.files))
-
-
-def _names_of(place: str) -> tuple[str, ...]:
-    """The names by which code uses a place; of what the process has: its name, and its module."""
-    if _is_of_process(place):
-        return tuple(place[1:].split("."))
-    return _NAMES.get(place, (place.rpartition(":")[2],))
-
-
-def _is_of_process(place: str) -> bool:
-    """Whether it is what the process has for all of its code, such as `:time.time`."""
-    return place.startswith(":") and "." in place and not place.endswith(_UNNAMED)
-
-
-def _is_for_all(place: str) -> bool:
-    """Whether all tests use it, whatever their code names."""
-    return place == _WORKING_FOLDER or _is_of_process(place)
 
 
 def _newer_tests(
@@ -353,7 +332,7 @@ def _spoiled_by_absence(
     leaving = _Relying(ordered[place]).leaving
     if not leaving:
         return
-    wanted = frozenset(name for state in leaving for name in _names_of(state))
+    wanted = frozenset(name for state in leaving for name in names_of(state))
     for run, new in _newer_tests(ordered, place):
         files = comparisons.of(ordered[place]).files_with(*wanted)
         comparison = comparisons.of(run)
@@ -367,25 +346,14 @@ def _spoiled_by_absence(
             names = comparison.names_in(test, files).everywhere
             found_states = {read.pattern for read in test.reads if read.path in (STATES, STORED)}
             for state in sorted(leaving):
-                is_used = _is_for_all(state) or state in found_states
-                is_used = is_used or not names.isdisjoint(_names_of(state))
+                is_used = is_for_all(state) or state in found_states
+                is_used = is_used or not names.isdisjoint(names_of(state))
                 if is_used and Read(RESET, state) not in test.reads:
-                    shown = _shown(state)
+                    shown = place_in_words(state)
                     for other in leaving[state] - together - {test.nodeid}:
                         why = f"{other} leaves {shown} changed, and they did not run together"
                         partners = {other: f"it leaves {shown} changed, which {test.nodeid} uses"}
                         yield _Spoiled(run.original.id, test.nodeid, why, partners)
-
-
-def _shown(state: str) -> str:
-    """A place for a person: `REGISTRY of app.py`."""
-    path, _, name = state.rpartition(":")
-    name = name.removesuffix(_UNNAMED)
-    if name.startswith("#"):
-        return "a file outside of the repository"
-    if path:
-        return f"{name} of {path}"
-    return name
 
 
 def _touches(test: TestFacts, names: Names, state: Read) -> bool:
@@ -393,21 +361,21 @@ def _touches(test: TestFacts, names: Names, state: Read) -> bool:
     touched = {read.pattern for read in test.reads if read.path == TOUCHED}
     if state.pattern in touched or (touched and _touches_file(touched, state.pattern)):
         return True
-    if state.pattern == _LOGGERS:
-        return Read(STORED, _LOGGERS) in test.reads and not _SETTING.isdisjoint(names.everywhere)
+    if state.pattern == LOGGERS:
+        return Read(STORED, LOGGERS) in test.reads and not _SETTING.isdisjoint(names.everywhere)
     if state.path == STATES:
         is_shared = Read(STORED, state.pattern) in test.reads
-        return is_shared or not names.everywhere.isdisjoint(_names_of(state.pattern))
-    return not names.outside_of_stores.isdisjoint(_names_of(state.pattern))
+        return is_shared or not names.everywhere.isdisjoint(names_of(state.pattern))
+    return not names.outside_of_stores.isdisjoint(names_of(state.pattern))
 
 
 def _touches_file(touched: Set[str], place: str) -> bool:
     """Whether one of these is in a folder that was listed, or a folder that the file is in."""
-    name = place.removesuffix(_UNNAMED)
+    name = place.removesuffix(UNNAMED)
     if name.endswith("/*"):
         return any(other.startswith(name[:-1]) for other in touched)
     parts = name.split("/")
-    return any(f"{'/'.join(parts[:depth])}/{_UNNAMED}" in touched for depth in range(1, len(parts)))
+    return any(f"{'/'.join(parts[:depth])}/{UNNAMED}" in touched for depth in range(1, len(parts)))
 
 
 class _Relying:
@@ -436,8 +404,8 @@ class _Relying:
     @property
     def names(self) -> frozenset[str]:
         """The names by which code may remove what they found."""
-        names = frozenset(name for state in self.tests for name in _names_of(state.pattern))
-        if any(state.pattern == _LOGGERS for state in self.tests):
+        names = frozenset(name for state in self.tests for name in names_of(state.pattern))
+        if any(state.pattern == LOGGERS for state in self.tests):
             return names | _SETTING
         return names
 
@@ -451,7 +419,7 @@ class _Relying:
             for read in self._reads(test):
                 # where the working folder is at the end is known: most tests go back
                 is_set = read.path == TOUCHED and read.pattern.startswith(":")
-                if is_set and read.pattern != _WORKING_FOLDER:
+                if is_set and read.pattern != WORKING_FOLDER:
                     leaving.setdefault(read.pattern, set()).add(test)
         return {state: frozenset(tests) for state, tests in leaving.items()}
 
@@ -462,20 +430,16 @@ class _Relying:
         """
         by_name: dict[str, set[str]] = {}
         for state, tests in self.leaving.items():
-            by_name.setdefault(_name_of(state), set()).update(tests)
+            by_name.setdefault(name_of(state), set()).update(tests)
         return {name: frozenset(tests) for name, tests in by_name.items()}
 
     def spoiled_by(self, test: str, state: Read) -> Iterator[_Spoiled]:
         """The results that a test spoils which may remove a state."""
-        shown = _shown(state.pattern)
+        shown = place_in_words(state.pattern)
         for user in sorted(self.tests[state] - {test}):
             reason = f"{test} may reset {shown}, and they did not run together"
             partners = {test: f"it may reset {shown}, which {user} uses"}
-            for leaving in self._leaving_by_name.get(_name_of(state.pattern), ()):
+            for leaving in self._leaving_by_name.get(name_of(state.pattern), ()):
                 partners.setdefault(leaving, f"it leaves {shown} changed, which {user} uses")
             partners.pop(user, None)
             yield _Spoiled(self._entry, user, reason, partners)
-
-
-def _name_of(place: str) -> str:
-    return place.rpartition(":")[2]

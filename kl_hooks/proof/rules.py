@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from kl_hooks.code.import_time import DATACLASSES, QUIET_DECORATORS, Header, ImportTime
-from kl_hooks.code.introspection import WORDS
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reads import EVERYTHING
 from kl_hooks.model.receipt import FACT_CLASSES
@@ -474,14 +473,14 @@ def random_numbers_drawn(comparison: Comparison, change: FileChange) -> Iterator
         return
     old, new = comparison.import_times(path)
     if old != new and comparison.draws_at_import(path):
-        drawing = comparison.touch(WORDS["random"], lambda _, uses: uses.draws_random_numbers)
+        drawing = comparison.users_of("draws_random_numbers")
         yield Effect(f"importing {path} draws other random numbers", (drawing,))
 
 
 def objects_counted(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """Any code that runs before may make objects, or refer to one."""
     if change.is_python:
-        counting = comparison.touch(WORDS["objects"], lambda _, uses: uses.counts_objects)
+        counting = comparison.users_of("counts_objects")
         reason = f"{change.path} changed, and may leave other objects, which are counted"
         yield Effect(reason, (counting,))
 
@@ -492,9 +491,9 @@ def code_read(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """
     if not (change.state_before and change.state_now):
         return
-    readers = comparison.touch(WORDS["code"], lambda _, uses: uses.reads_source)
+    readers = comparison.users_of("reads_source")
     if comparison.has_other_functions(change.path):
-        readers |= comparison.touch(WORDS["code"], lambda _, uses: uses.reads_code)
+        readers |= comparison.users_of("reads_code")
     if readers:
         reason = f"{change.path} changed, and code objects or source are read"
         yield Effect(reason, needs(comparison.users(change.path), readers))
@@ -684,7 +683,7 @@ def _member_effects(
     # who lists a module or subclasses, or reads annotations, gets the class without naming it
     for condition in comparison.module_listed(change.path):
         yield Effect(reason, needs(users, *condition))
-    readers = comparison.touch(WORDS["annotations"], lambda _, uses: uses.reads_annotations)
+    readers = comparison.users_of("reads_annotations")
     if leads := _subclass_listers(comparison) | readers:
         yield Effect(reason, needs(users, leads))
     if _is_special(last):
@@ -695,7 +694,7 @@ def _member_effects(
 
 def _subclass_listers(comparison: Comparison) -> Touch:
     """The tests that execute code which asks a class for its subclasses."""
-    return comparison.touch(WORDS["subclasses"], lambda _, uses: uses.lists_subclasses)
+    return comparison.users_of("lists_subclasses")
 
 
 def _may_be_found_elsewhere(comparison: Comparison, path: str, name: str) -> bool:
@@ -776,7 +775,7 @@ def docstring_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
         if _is_documented(name, new):
             reason = f"the docstring of {name} in {change.path} changed, which is decorated"
             yield Effect(reason, needs(users))
-    readers = comparison.touch(WORDS["docstrings"], lambda _, uses: uses.reads_docs)
+    readers = comparison.users_of("reads_docs")
     for name in names if readers else ():
         shown = f" of {name}" if name else ""
         reason = f"the docstring{shown} in {change.path} changed, and docstrings are read"

@@ -24,9 +24,9 @@ from kl_hooks.proof.impact import content_of, repository_of
 from kl_hooks.proof.other_runs import (
     OtherRun,
     environments_of,
-    runs_of_content,
     runs_of_others,
 )
+from kl_hooks.proof.repeated_failures import results_of_content
 
 if TYPE_CHECKING:
     from kl_hooks.evidence.ledger import Entry
@@ -123,7 +123,7 @@ class _Runs:
         self._ws, self._stored, self._repo = ws, stored, repository_of(ws)
         self._content = content_of(ws)
         environments = environments_of(ws, self._repo, self._content.other)
-        self._compared = runs_of_content(
+        self._compared = results_of_content(
             stored, stored.of_tree(self._content.trees), self._content.trees, environments
         )
         own = (run.original for run in self._compared.values())

@@ -16,7 +16,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kl_hooks.code import assignments, import_time, introspection
+from kl_hooks.code import assignments, function_code, import_time, introspection
+from kl_hooks.code.function_code import PlacedFunctions
 from kl_hooks.code.import_time import ImportTime
 from kl_hooks.code.introspection import Introspection
 from kl_hooks.code.scanner import parser
@@ -24,8 +25,8 @@ from kl_hooks.code.scanner import parser
 if TYPE_CHECKING:
     from kl_hooks.store.cache import Cache
 
-_Fact = TypeVar("_Fact", Introspection, ImportTime)
-READERS: Final = (assignments, import_time, introspection, parser)
+_Fact = TypeVar("_Fact", Introspection, ImportTime, PlacedFunctions)
+READERS: Final = (assignments, function_code, import_time, introspection, parser)
 """The modules that decide what is read: where one of them changes, everything is read again."""
 _MOST: Final = 1_024
 """Contents of each sort in memory: each recorded run asks about the same."""
@@ -39,6 +40,7 @@ class SourceFacts:
         # of the object: what a cache has must not be answered for another one
         self.introspection = lru_cache(maxsize=_MOST)(self._introspection)
         self.import_time = lru_cache(maxsize=_MOST)(self._import_time)
+        self.placed_functions = lru_cache(maxsize=_MOST)(self._placed_functions)
 
     def _introspection(self, content: bytes) -> Introspection:
         """The uses of a file of this content."""
@@ -49,6 +51,12 @@ class SourceFacts:
     def _import_time(self, content: bytes) -> ImportTime:
         """What importing a file of this content executes."""
         return self._fact("import-time", content, import_time.import_time, ImportTime.from_plain)
+
+    def _placed_functions(self, content: bytes) -> PlacedFunctions:
+        """The functions of a file of this content, and where they are."""
+        return self._fact(
+            "functions", content, function_code.placed_functions, PlacedFunctions.from_plain
+        )
 
     def _fact(
         self,

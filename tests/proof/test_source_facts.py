@@ -14,7 +14,7 @@ from pathlib import Path
 import grimp
 import pytest
 
-from kl_hooks.code import import_time, introspection
+from kl_hooks.code import function_code, import_time, introspection
 from kl_hooks.code.scanner import parser
 from kl_hooks.proof import source_facts
 from kl_hooks.proof.difference import mentions
@@ -55,7 +55,7 @@ def test_a_cached_fact_that_is_none_is_read_again(tmp_path: Path) -> None:
 
 def test_every_module_that_decides_what_is_read_is_part_of_the_version() -> None:
     graph = grimp.build_graph("kl_hooks", exclude_type_checking_imports=True)
-    reading = {module.__name__ for module in (import_time, introspection)}
+    reading = {module.__name__ for module in (function_code, import_time, introspection)}
     needed = reading.union(*(graph.find_upstream_modules(module) for module in reading))
     packages = {module for module in needed if graph.find_children(module)}
     assert needed - packages == {module.__name__ for module in source_facts.READERS}

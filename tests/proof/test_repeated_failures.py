@@ -1,0 +1,112 @@
+"""A pass that takes no failure back: the test found something changed when it failed, and not since."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from kl_hooks.evidence.reads import STATES, STORED, Read, Reads
+from kl_hooks.proof.facts import NOT_ASSESSED, VALID, Difference, Verdict
+from kl_hooks.proof.other_runs import OtherRun
+from kl_hooks.proof.repeated_failures import stale_passes
+from tests.evidence.making import executed_sets
+from tests.proof.test_content_proof import FAILED
+from tests.proof.test_gate_union import PART, made
+
+WRITER, TEST, OTHER = "test_a.py::test_writes", "test_m.py::test_reads", "test_m.py::test_other"
+LIMIT = Read(STATES, "app.py:LIMIT")
+LEFT = {WRITER: (("app.py", "LIMIT"),)}
+
+
+def run(
+    name: str,
+    *results: str,
+    left: Mapping[str, Sequence[tuple[str, str]]] = LEFT,
+    found: Sequence[Read] = (LIMIT,),
+    is_whole: bool = False,
+) -> OtherRun:
+    """A run of the content. `found`: what `TEST` read; `left`: what tests left changed."""
+    has_failed = any("=" in result for result in results)
+    selection = {} if is_whole else PART
+    entry = made(name, *results, selection=selection, **({"result": FAILED} if has_failed else {}))
+    tests = [result.partition("=")[0] for result in results]
+    executed = executed_sets(
+        {test: {} for test in tests},
+        {},
+        left={test: tuple(places) for test, places in left.items() if test in tests},
+        reads=Reads(tests={TEST: frozenset(found)}),
+    )
+    valid = dict.fromkeys(tests, Verdict(VALID))
+    return OtherRun(entry, entry, valid, Difference(), executed, is_own=True)
+
+
+def stale(*runs: OtherRun) -> dict[str, list[str]]:
+    """Run → the tests whose results do not count."""
+    by_id = {one.original.id: one for one in runs}
+    return {
+        by_id[name].original.receipt.run[:2]: sorted(tests)
+        for name, tests in stale_passes(by_id).items()
+    }
+
+
+FAILING = run("a1", WRITER, f"{TEST}=failed", OTHER)
+
+
+def test_a_pass_alone_takes_no_failure_back() -> None:
+    alone = run("a2", TEST, found=())
+    assert stale(FAILING, alone) == {"a2": [TEST], "a1": [WRITER]}
+    reasons = stale_passes({one.original.id: one for one in (FAILING, alone)})
+    assert reasons[alone.original.id][TEST].reason == (
+        f"it failed in run {FAILING.original.receipt.run[:8]} where {WRITER} had left LIMIT of app.py"
+        " changed, and passed only without that"
+    )
+    # of each run that has a result of the other test
+    again = run("a3", WRITER)
+    assert stale(FAILING, alone, again) == {"a2": [TEST], "a1": [WRITER], "a3": [WRITER]}
+    # an older pass is none since
+    assert stale(run("a0", TEST, found=()), FAILING) == {}
+
+
+@pytest.mark.parametrize(
+    "since",
+    [
+        run("a2", TEST),
+        run("a2", WRITER, TEST, found=()),
+        run("a2", TEST, found=(), is_whole=True),
+    ],
+    ids=["it found the same", "both ran", "the whole suite ran"],
+)
+def test_a_pass_with_what_was_changed_takes_it_back(since: OtherRun) -> None:
+    assert stale(FAILING, since) == {}
+    assert stale(FAILING, since, run("a3", TEST, found=())) == {}
+
+
+def test_only_what_the_test_found_and_another_one_left_is_asked_for() -> None:
+    alone = run("a2", TEST, found=())
+    nothing_found = run("a1", WRITER, f"{TEST}=failed", found=())
+    assert stale(nothing_found, alone) == {}
+    computed = run("a1", WRITER, f"{TEST}=failed", found=[Read(STORED, "app.py:LIMIT")])
+    assert stale(computed, alone) == {}
+    own = run("a1", f"{TEST}=failed", left={TEST: LEFT[WRITER]})
+    assert stale(own, alone) == {}
+    # what the process has, whatever the test names
+    clock = run("a1", WRITER, f"{TEST}=failed", left={WRITER: (("", "time.time"),)}, found=())
+    assert stale(clock, alone) == {"a2": [TEST], "a1": [WRITER]}
+
+
+def test_what_does_not_count_anyway_stays_out() -> None:
+    alone = run("a2", TEST, found=())
+    unknown = OtherRun(
+        alone.entry,
+        alone.original,
+        {TEST: Verdict(NOT_ASSESSED)},
+        Difference(),
+        alone.executed,
+        is_own=True,
+    )
+    assert stale(FAILING, unknown) == {}
+    without_symbols = OtherRun(
+        FAILING.entry, FAILING.original, FAILING.verdicts, Difference(), is_own=True
+    )
+    assert stale(without_symbols, alone) == {}
