@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Final
 
 from bench.edits.judging import Row, code_of_kl, judge
 from bench.edits.kinds import DATA, Edit, Kind, kinds_in
@@ -38,6 +39,8 @@ from bench.edits.trial import (
 )
 
 Choice = tuple[Kind, list[Edit]]
+_KINDS: Final = 8
+"""So many are judged by one process."""
 
 
 class Results:
@@ -119,8 +122,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     kinds = list(_kinds(options))
     choices = chosen(kinds, options.number, options.seed, results)
     asked = {kind.key(edit) for kind in kinds for edit in kind.edits}
-    # processes, not threads: kl is called in them, and changes their folder and environment
-    with ProcessPoolExecutor(options.workers, get_context("spawn")) as pool:
+    # processes, not threads: kl is called in them, and changes their folder and environment; it
+    # keeps what it read of each project
+    with ProcessPoolExecutor(
+        options.workers, get_context("spawn"), max_tasks_per_child=_KINDS
+    ) as pool:
         waiting = [pool.submit(judge, *choice, results.selections) for choice in choices]
         for future in as_completed(waiting):
             results.add(future.result())
