@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kl_hooks.evidence.ledger import Entry, selection_limits
-from kl_hooks.evidence.reads import STATES
+from kl_hooks.evidence.reads import STATES, STORED, TOUCHED, Read
 from kl_hooks.evidence.snapshot import Snapshot, newest_first
 from kl_hooks.proof.facts import STALE, VALID, Verdict
 from kl_hooks.proof.installed import Environments
@@ -33,7 +33,7 @@ def results_of_content(
 class _Found(NamedTuple):
     """Something that a test found changed when it failed."""
 
-    place: str
+    state: Read
     writers: frozenset[str]
     """The tests, and set-ups of fixtures, of that run which left it."""
 
@@ -77,32 +77,36 @@ def _found_changed(run: OtherRun, test: str) -> Iterator[_Found]:
     executed = run.executed
     if executed is None:
         return
-    writers: dict[str, set[str]] = {}
-    for writer, left in executed.left.items():
-        for path, name in left if writer != test else ():
-            writers.setdefault(f"{path}:{name}", set()).add(writer)
-    for place, names in sorted(writers.items()):
-        if is_for_all(place) or place in _found_places(run, test):
-            yield _Found(place, frozenset(names))
-
-
-def _found_places(run: OtherRun, test: str) -> frozenset[str]:
-    reads = run.executed.reads if run.executed is not None else None
-    if reads is None:
-        return frozenset()
-    return frozenset(read.pattern for read in reads.tests.get(test, ()) if read.path == STATES)
+    reads = executed.reads.tests if executed.reads is not None else {}
+    writers: dict[Read, set[str]] = {}
+    for writer, places in executed.left.items():
+        for path, name in places:
+            writers.setdefault(Read(STATES, f"{path}:{name}"), set()).add(writer)
+    for toucher, own_reads in reads.items():
+        for read in own_reads:
+            if read.path == TOUCHED:  # a file, a cache: who looked for it has read it as stored
+                writers.setdefault(Read(STORED, read.pattern), set()).add(toucher)
+    for state in sorted(writers):
+        others = writers[state] - {test}
+        is_found = state in reads.get(test, ()) or (
+            state.path == STATES and is_for_all(state.pattern)
+        )
+        if others and is_found:
+            yield _Found(state, frozenset(others))
 
 
 def _found_again(run: OtherRun, test: str, found: _Found) -> bool:
     """Whether a run of the test had the same before it, as far as a run can show that."""
     if not selection_limits(run.original.receipt.selection):
         return True
-    return found.place in _found_places(run, test) or found.writers <= run.verdicts.keys()
+    reads = run.executed.reads if run.executed is not None else None
+    is_read = reads is not None and found.state in reads.tests.get(test, ())
+    return (is_read and found.state.path == STATES) or found.writers <= run.verdicts.keys()
 
 
 def _reasons(run: OtherRun, test: str, found: _Found) -> Iterator[tuple[str, str]]:
     """The tests that must run together, and why."""
-    place = place_in_words(found.place)
+    place = place_in_words(found.state.pattern)
     first = min(found.writers)
     failed = f"failed in run {run.original.receipt.run[:8]}"
     yield test, f"it {failed} where {first} had left {place} changed, and passed only without that"

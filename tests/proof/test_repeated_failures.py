@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from kl_hooks.evidence.reads import STATES, STORED, Read, Reads
+from kl_hooks.evidence.reads import STATES, STORED, TOUCHED, Read, Reads
 from kl_hooks.proof.facts import NOT_ASSESSED, VALID, Difference, Verdict
 from kl_hooks.proof.other_runs import OtherRun
 from kl_hooks.proof.repeated_failures import stale_passes
@@ -24,6 +24,7 @@ def run(
     *results: str,
     left: Mapping[str, Sequence[tuple[str, str]]] = LEFT,
     found: Sequence[Read] = (LIMIT,),
+    touched: Sequence[Read] = (),
     is_whole: bool = False,
 ) -> OtherRun:
     """A run of the content. `found`: what `TEST` read; `left`: what tests left changed."""
@@ -35,7 +36,7 @@ def run(
         {test: {} for test in tests},
         {},
         left={test: tuple(places) for test, places in left.items() if test in tests},
-        reads=Reads(tests={TEST: frozenset(found)}),
+        reads=Reads(tests={TEST: frozenset(found), WRITER: frozenset(touched)}),
     )
     valid = dict.fromkeys(tests, Verdict(VALID))
     return OtherRun(entry, entry, valid, Difference(), executed, is_own=True)
@@ -93,6 +94,21 @@ def test_only_what_the_test_found_and_another_one_left_is_asked_for() -> None:
     # what the process has, whatever the test names
     clock = run("a1", WRITER, f"{TEST}=failed", left={WRITER: (("", "time.time"),)}, found=())
     assert stale(clock, alone) == {"a2": [TEST], "a1": [WRITER]}
+
+
+def test_a_file_that_the_test_looks_for_was_written_by_another_one() -> None:
+    looks = [Read(STORED, "build/x.txt()")]
+    failing = run(
+        "a1",
+        WRITER,
+        f"{TEST}=failed",
+        left={},
+        found=looks,
+        touched=[Read(TOUCHED, "build/x.txt()")],
+    )
+    # it looks for the file each time
+    assert stale(failing, run("a2", TEST, found=looks)) == {"a2": [TEST], "a1": [WRITER]}
+    assert stale(failing, run("a2", WRITER, TEST, found=looks)) == {}
 
 
 def test_what_does_not_count_anyway_stays_out() -> None:
