@@ -40,6 +40,8 @@ _DISPLAYS: Final = (
 )
 """Expressions that make a new object which nothing else has."""
 _BLOCKS: Final = (ast.stmt, ast.ExceptHandler, ast.match_case)
+_CONSTRUCTORS: Final = frozenset({"__init__", "__post_init__", "__set_name__"})
+"""Methods that store in the object that they are called with, which is new."""
 _SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 _TYPING: Final = frozenset(
@@ -174,6 +176,12 @@ class ImportTime:
     """What the import binds and executes, in its order: names of definitions, statements."""
     effects: tuple[str, ...] = ()
     """Statements of the module that may change something outside of it: `os.environ["A"] = "1"`."""
+    reaches: tuple[str, ...] = ()
+    """Of each of these the full names of what it calls, changes and hands over, with spaces:
+    `registry.H`; empty where one does not resolve.
+    """
+    storing: tuple[str, ...] = ()
+    """`C.m`, `f.inner`: the functions that may change something that outlives their call."""
     docs: Mapping[str, str] = field(default_factory=dict)
     """`C.m` → its docstring as written, of definitions anywhere; empty for the module."""
     refused: str = ""
@@ -248,10 +256,33 @@ class _Module:
     def read(self) -> ImportTime:
         self._statements(self._tree.body, "", set(_BUILTINS), set())
         headers = {name: _joined(headers) for name, headers in self._headers.items()}
-        effects = tuple(map(ast.dump, _statements_with_effects(self._tree)))
-        imports = tuple(sorted(self._imports))
-        docs = _docstrings(self._tree)
-        return ImportTime(headers, tuple(self._order), effects, docs, imports=imports)
+        statements = list(_statements_with_effects(self._tree))
+        return ImportTime(
+            headers,
+            tuple(self._order),
+            tuple(map(ast.dump, statements)),
+            tuple(map(self._reached, statements)),
+            tuple(_storing_functions(self._tree)),
+            _docstrings(self._tree),
+            imports=tuple(sorted(self._imports)),
+        )
+
+    def _reached(self, statement: ast.stmt) -> str:
+        """The full names of what a statement calls or changes, and of what it hands to a call."""
+        match statement:
+            case ast.Expr(value=value):
+                expressions = [value]
+            case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+                expressions = targets
+            case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
+                expressions = [target]
+            case _:
+                return ""
+        names = [self._full_name(_root_chain(expression)) for expression in expressions]
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            chains = map(_root_chain, statement.value.args)
+            names += filter(None, map(self._full_name, chains))
+        return " ".join(names) if all(names) else ""
 
     def _statements(
         self, statements: Iterable[ast.stmt], prefix: str, bound: set[str], local: set[str]
@@ -723,6 +754,60 @@ def _is_type_checking(test: ast.expr) -> bool:
     )
 
 
+def _root_chain(node: ast.expr) -> ast.expr:
+    """The name with the attributes right behind it that an expression starts from: `registry.H` of
+    `registry.H["csv"].append(1)`.
+    """
+    chain = node
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        if not isinstance(node, ast.Attribute):
+            chain = node.value if isinstance(node, ast.Subscript) else node.func
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return chain
+
+
+def _storing_functions(tree: ast.Module) -> Iterator[str]:
+    """The functions with a statement that changes an object which they did not make, or calls
+    something for its effect. What a constructor stores in the new object outlives no call.
+    """
+    waiting: list[tuple[str, ast.AST]] = [("", tree)]
+    while waiting:
+        prefix, node = waiting.pop()
+        for part in ast.iter_child_nodes(node):
+            name = f"{prefix}{part.name}" if isinstance(part, Definition) else ""
+            if isinstance(part, Function) and _stores(part):
+                yield name
+            waiting.append((f"{name}." if name else prefix, part))
+
+
+def _stores(function: Function) -> bool:
+    own = {"self"} if function.name in _CONSTRUCTORS else set[str]()
+    waiting: list[ast.AST] = list(reversed(function.body))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Definition):
+            continue
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            return True
+        if isinstance(node, ast.Assign) and isinstance(node.value, (*_DISPLAYS, ast.Call)):
+            own |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        if isinstance(node, ast.stmt) and not _calls_super(node) and _has_effect(node, own):
+            return True
+        waiting += reversed(
+            [part for part in ast.iter_child_nodes(node) if isinstance(part, _BLOCKS)]
+        )
+    return False
+
+
+def _calls_super(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super"))))
+        ):
+            return True
+    return False
+
+
 @lru_cache(maxsize=8)
 def _statements_with_effects(tree: ast.Module) -> Iterator[ast.stmt]:
     """The statements of a module that call something for its effect alone, or that change an object
@@ -738,13 +823,28 @@ def _statements_with_effects(tree: ast.Module) -> Iterator[ast.stmt]:
     waiting: list[ast.AST] = list(reversed(tree.body))
     while waiting:
         node = waiting.pop()
-        if isinstance(node, Definition):
+        if isinstance(node, Definition) or _is_for_scripts(node):
             continue
         if isinstance(node, ast.stmt) and _has_effect(node, own):
             yield node
         else:
             blocks = [part for part in ast.iter_child_nodes(node) if isinstance(part, _BLOCKS)]
             waiting += reversed(blocks)
+
+
+def _is_for_scripts(node: ast.AST) -> bool:
+    """Whether it is `if __name__ == "__main__":`, which an import passes over."""
+    match node:
+        case ast.If(
+            test=ast.Compare(
+                left=ast.Name(id="__name__"),
+                ops=[ast.Eq()],
+                comparators=[ast.Constant(value="__main__")],
+            ),
+            orelse=[],
+        ):
+            return True
+    return False
 
 
 def _has_effect(statement: ast.stmt, own: Collection[str]) -> bool:

@@ -1208,3 +1208,14 @@ def altered_parts(db: Database) -> list[str]:
         if not same:
             problems.append(f"part {number} of the executed symbols was edited")
     return problems
+
+
+def reachable(starts: Iterable[str], leads: Mapping[str, Iterable[str]]) -> set[str]:
+    """These, and all to which they lead, directly or not."""
+    reached = set(starts)
+    waiting = list(reached)
+    while waiting:
+        new = set(leads.get(waiting.pop(), ())) - reached
+        reached |= new
+        waiting += new
+    return reached

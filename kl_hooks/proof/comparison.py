@@ -18,12 +18,14 @@ from kl_hooks.code.introspection import (
     Introspection,
     SymbolUses,
 )
-from kl_hooks.evidence.executed import NOTHING_BEHIND, Behind, Executed, test_path
+from kl_hooks.evidence.executed import NOTHING_BEHIND, Behind, Executed, reachable, test_path
 from kl_hooks.evidence.reads import Read
 from kl_hooks.proof.collected_names import collected_names, reported_names
 from kl_hooks.proof.facts import Difference, FileChange, RunSymbols
 
 _INIT: Final = "__init__.py"
+HERE: Final = "=."
+"""At the start of a full name: what the file itself defines."""
 CONFTEST: Final = "conftest.py"
 _MOST_NAMES: Final = 200
 """Names by which a class is followed; what has more counts as used everywhere."""
@@ -137,8 +139,9 @@ class Comparison:
         return frozenset(own | files.keys() | conftests)
 
     def users(self, path: str) -> frozenset[str] | None:
-        """The files that need a file. None, for all tests, where it was imported, and no test is
-        seen to need it: it is a plugin, whose hooks run around all of them.
+        """The files that need a file, or one in which importing it leaves something. None, for all
+        tests, where it was imported, and no test is seen to need it: it is a plugin, whose hooks
+        run around all of them.
         """
         needing = self.needing([path])
         imported = (
@@ -148,7 +151,7 @@ class Comparison:
         )
         if imported and not needing & self.starts:
             return None
-        return needing
+        return needing | self.needing(self.affected(path))
 
     def is_needed(self, users: frozenset[str] | None) -> bool:
         """Whether a test of the run needs one of the files; None: all tests do."""
@@ -378,6 +381,104 @@ class Comparison:
             return change.symbols_now.names if change.symbols_now is not None else frozenset()
         uses = self.introspection(path).symbols.values()
         return frozenset[str]().union(*(of_symbol.names for of_symbol in uses))
+
+    # what an import leaves in other files
+
+    @cached_property
+    def _affected(self) -> dict[str, frozenset[str]]:
+        return {}
+
+    def affected(self, path: str) -> frozenset[str]:
+        """The other files of the run in which importing a file leaves something: a table of another
+        module gets an entry, by a statement, a decorator, a function that the import calls.
+        """
+        if path not in self.executed.modules:
+            return frozenset()
+        if path not in self._affected:
+            self._affected[path] = frozenset(self._files_affected_by(path)) - {path}
+        return self._affected[path]
+
+    def _files_affected_by(self, path: str) -> Iterator[str]:
+        for index in self.executed.modules[path]:
+            owner = self.executed.places[self.executed.symbols[index].symbol]
+            if owner != path:
+                name = self.symbols.local(index).partition(":")[2].removeprefix("_.")
+                if name in self.import_times(owner)[0].storing:
+                    yield owner
+        for content in self.import_times(path):
+            for name in (name for names in content.reaches for name in names.split()):
+                yield from self.owners(name)
+                if name.startswith(HERE) and name.removeprefix(HERE) in content.storing:
+                    yield from self.run_files_imported(path)
+            for header in content.headers.values():
+                for decorator in header.decorators if header.registers else ():
+                    yield from self._noting(decorator)
+
+    def _noting(self, decorator: str) -> Iterator[str]:
+        """The files in which a decorator may note what it gets: those of an object, or of a function
+        that stores.
+        """
+        for owner in self.owners(decorator):
+            name = self._name_in(owner, decorator)
+            content = self.import_times(owner)[0]
+            is_object = name.partition(".")[0] not in content.headers
+            stores = any(_is_or_is_in(storing, name) for storing in content.storing)
+            if is_object or stores:
+                yield owner
+
+    def _name_in(self, path: str, full_name: str) -> str:
+        """What a full name means in the file that has it."""
+        module = self.symbols.modules.get(path, "")
+        name = full_name.lstrip(".")
+        parts = module.split(".")
+        for start in range(len(parts)):
+            prefix = ".".join(parts[start:])
+            if _is_or_is_in(name, prefix):
+                return name[len(prefix) + 1 :]
+        return name
+
+    def owners(self, name: str) -> Iterator[str]:
+        """The file of the run that has what a full name means, if one has."""
+        files = self.files_by_module
+        parts = name.lstrip(".").split(".")
+        for depth in range(len(parts), 0, -1):
+            wanted = ".".join(parts[:depth])
+            modules = [wanted]
+            if name[:1] == ".":  # of which package is not known
+                modules = [module for module in files if f".{module}".endswith(f".{wanted}")]
+            paths = [path for module in modules for path in files.get(module, ())]
+            if paths:
+                yield from paths
+                return
+
+    @cached_property
+    def not_imported_now(self) -> set[str]:
+        """The modules of the run that no file imports any more from which an import could start."""
+        edges = dict(self.executed.imports)
+        lost = False
+        for path, change in self.changes.items():
+            before = frozenset(edges.get(path, ()))
+            if not before:
+                continue
+            now = frozenset[str]()
+            if change.state_now:
+                at_run_time = self.executed.runtime.get(path, ())
+                now = before & (self._places_imported(path) | frozenset(at_run_time))
+                now |= self.run_files_imported(path)
+            edges[path] = tuple(now)
+            lost = lost or not before <= now
+        if not lost:
+            return set()
+        removed = {path for path, change in self.changes.items() if not change.state_now}
+        starts = {path for path in self.executed.modules if self.is_collected(path)}
+        starts |= self.executed.modules.keys() - self._importers.keys()
+        starts |= self.first_imported
+        reached = reachable(starts - removed, edges)
+        return self.executed.modules.keys() - reached - removed
+
+    def imported_by(self, path: str) -> set[str]:
+        """The files that a file imported in the run, directly or through one another."""
+        return reachable([path], self.executed.imports)
 
     # what uses namespaces, docstrings and classes
 

@@ -27,6 +27,7 @@ from kl_hooks.evidence.executed import (
     SymbolHash,
     TestFile,
     TestSets,
+    reachable,
     test_path,
     write_executed,
 )
@@ -752,17 +753,6 @@ def _without_unnamed(name: str) -> str:
     while parts and parts[-1] == "<locals>":
         parts.pop()
     return ".".join(parts).removesuffix(".__annotate__")
-
-
-def reachable(starts: Iterable[str], leads: Mapping[str, Iterable[str]]) -> set[str]:
-    """These, and all to which they lead, directly or not."""
-    reached = set(starts)
-    waiting = list(reached)
-    while waiting:
-        new = set(leads.get(waiting.pop(), ())) - reached
-        reached |= new
-        waiting += new
-    return reached
 
 
 def _conftests(path: str) -> Iterator[str]:

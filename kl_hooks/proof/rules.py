@@ -19,6 +19,7 @@ from kl_hooks.evidence.reads import EVERYTHING
 from kl_hooks.model.receipt import FACT_CLASSES
 from kl_hooks.proof.comparison import (
     CONFTEST,
+    HERE,
     Comparison,
     TestFacts,
     Touch,
@@ -53,8 +54,6 @@ _PLAIN_BASES: Final = frozenset(
 
 _MAKERS: Final = frozenset(("type", "new_class", "make_dataclass"))
 """What makes a class without a definition."""
-_HERE: Final = "=."
-"""Begins the name of what the file itself defines."""
 
 
 # rules of a run: what no test of it escapes
@@ -345,16 +344,42 @@ def _has_plain_bases(comparison: Comparison, path: str, name: str) -> bool:
 
 
 def import_effect_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
-    """pytest imports all test files before the first test: what one of them changes outside of
-    itself (`os.environ`, a list of another module) the tests of all others find.
+    """What the import of a file changes outside of itself (`os.environ`, a list of another module),
+    other tests of the same process find.
     """
     path = change.path
-    is_test = comparison.difference.pytest_config(path).collects(path)
-    if path not in comparison.executed.tests.files and not is_test:
+    if path not in comparison.executed.modules and not comparison.is_collected(path):
         return
     old, new = comparison.import_times(path)
-    if old.effects != new.effects:
-        yield Effect(f"what importing {path} changes elsewhere is not the same")
+    before = Counter(zip(old.effects, old.reaches, strict=True))
+    now = Counter(zip(new.effects, new.reaches, strict=True))
+    reached = {names for _, names in [*(before - now), *(now - before)]}
+    for names in sorted(reached):
+        yield from _effects_of_import(comparison, path, names)
+
+
+def _effects_of_import(comparison: Comparison, path: str, names: str) -> Iterator[Effect]:
+    """`names`: as of `ImportTime.reaches`."""
+    reason = f"what importing {path} changes elsewhere is not the same"
+    owners = [frozenset(comparison.owners(name)) for name in names.split()]
+    # of a test file, which is imported before all tests, all of them count
+    if owners and all(owners) and not comparison.is_collected(path):
+        yield Effect(reason, needs(comparison.needing(frozenset().union(*owners))))
+    else:
+        yield Effect(reason)
+
+
+def module_not_imported_now(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """What a module leaves elsewhere is not there where nothing imports it any more."""
+    for path in comparison.not_imported_now:
+        if path not in comparison.imported_by(change.path):
+            continue
+        reason = f"{path} is not imported any more"
+        if comparison.affected(path):
+            yield Effect(reason, needs(comparison.needing(comparison.affected(path))))
+        for names in comparison.import_times(path)[0].reaches:
+            if not all(any(comparison.owners(name)) for name in names.split()) or not names:
+                yield Effect(reason)
 
 
 def first_import(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -413,10 +438,10 @@ def _registering_files(
     file of the run that this file imports.
     """
     for decorator in header.decorators:
-        if not decorator or decorator.startswith(_HERE):
+        if not decorator or decorator.startswith(HERE):
             yield from comparison.run_files_imported(path)
         else:
-            yield from _owner(comparison, decorator)
+            yield from comparison.owners(decorator)
     for base in header.bases:
         if not base:
             yield from comparison.run_files_imported(path)
@@ -425,21 +450,6 @@ def _registering_files(
             yield owner
         else:
             yield from comparison.run_files_imported(owner)
-
-
-def _owner(comparison: Comparison, name: str) -> Iterator[str]:
-    """The file of the run that has what a full name means, if one has."""
-    files = comparison.files_by_module
-    parts = name.lstrip(".").split(".")
-    for depth in range(len(parts), 0, -1):
-        wanted = ".".join(parts[:depth])
-        modules = [wanted]
-        if name[:1] == ".":  # of which package is not known
-            modules = [module for module in files if f".{module}".endswith(f".{wanted}")]
-        paths = [path for module in modules for path in files.get(module, ())]
-        if paths:
-            yield from paths
-            return
 
 
 def _customizing_files(comparison: Comparison, path: str, name: str) -> Iterator[str]:
@@ -461,9 +471,9 @@ def _customizing_files(comparison: Comparison, path: str, name: str) -> Iterator
 
 def _places_of(comparison: Comparison, path: str, base: str) -> set[tuple[str, str]]:
     """(file, name) of a base of a class: of the repository, else nothing."""
-    if base.startswith(_HERE):
-        return {(path, base.removeprefix(_HERE))}
-    return {(owner, base.rpartition(".")[2]) for owner in _owner(comparison, base)}
+    if base.startswith(HERE):
+        return {(path, base.removeprefix(HERE))}
+    return {(owner, base.rpartition(".")[2]) for owner in comparison.owners(base)}
 
 
 def random_numbers_drawn(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -855,6 +865,7 @@ CHANGE_RULES: Final[Sequence[ChangeRule]] = (
     symbol_of_an_import_changed,
     assignment_changed,
     import_effect_changed,
+    module_not_imported_now,
     first_import,
     random_numbers_drawn,
     objects_counted,
