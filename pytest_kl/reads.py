@@ -92,15 +92,21 @@ _TOOL_FUNCTIONS: Final = (
     ("warnings", ""),
     ("logging", "Formatter.formatException"),
     ("zipimport", ""),
-    ("runpy", "_get_code_from_file"),
-    # not `get_data`: `pkgutil.get_data` and `importlib.resources` read data files by it
-    ("_frozen_importlib_external", "SourceLoader.get_code"),
-    ("_frozen_importlib_external", "SourcelessFileLoader.get_code"),
     ("_frozen_importlib_external", "FileFinder._fill_cache"),
 )
 """(module, function; empty: all of them) of the standard library: what reads source and bytecode to
 run it, looks for a module, and shows lines of source unasked.
 """
+_LOADER_FUNCTIONS: Final = (
+    ("runpy", "_get_code_from_file"),
+    # not `get_data`: `pkgutil.get_data` and `importlib.resources` read data files by it
+    ("_frozen_importlib_external", "SourceLoader.get_code"),
+    ("_frozen_importlib_external", "SourcelessFileLoader.get_code"),
+)
+"""What reads source or bytecode to run it: which symbols that executes is known. Not so of files
+with another ending, such as scripts.
+"""
+_SOURCE: Final = (".py", ".pyc")
 _GLOB_FUNCTIONS: Final = (("glob", ""), ("pathlib", "_Selector"))
 """What lists folders for a glob, which has an event with its pattern. `_Selector`, and what derives
 from it, was pathlib's own before CPython 3.13.
@@ -115,7 +121,7 @@ _STATES: Final = ("getsize", "getmtime", "getatime", "getctime", "stat", "lstat"
 STATE_CALLS: Final = (os.stat, os.lstat, os.access, os.DirEntry.stat)
 """The same in C. Who calls them has these names; whether it really does its calls show."""
 STATE_NAMES: Final = frozenset(_function.__name__ for _function in STATE_CALLS)
-CALL_NAMES: Final = STATE_NAMES | {"cache_clear"}
+CALL_NAMES: Final = STATE_NAMES | {"cache_clear", "__import__"}
 """The names of all calls that are of interest."""
 _identity: Final = object.__hash__
 """As in the tracer: `id()` raises an audit event."""
@@ -172,6 +178,20 @@ def _source_code() -> list[CodeType]:
     if isinstance(function, FunctionType):
         return [function.__code__]
     return []
+
+
+def _importing_code() -> dict[CodeType, str]:
+    """The code that imports a module by a name → the argument that has it."""
+    functions = (
+        (sys.modules.get("importlib"), "import_module", "name"),
+        (sys.modules.get("_pytest.outcomes"), "importorskip", "modname"),
+    )
+    codes = {}
+    for module, function_name, argument in functions:
+        function = vars(module).get(function_name) if module is not None else None
+        if isinstance(function, FunctionType):
+            codes[function.__code__] = argument
+    return codes
 
 
 def _environ_getters() -> list[CodeType]:
@@ -281,7 +301,10 @@ class Reads:
         self._getframe = sys._getframe
         self._readlink = os.readlink
         self._loaded = sys.modules
-        self._unresolved = {*_TOOL_FUNCTIONS, *_GLOB_FUNCTIONS, *_HELPER_FUNCTIONS}
+        self._unresolved = {
+            *(*_TOOL_FUNCTIONS, *_LOADER_FUNCTIONS),
+            *(*_GLOB_FUNCTIONS, *_HELPER_FUNCTIONS),
+        }
         """Functions of modules that are not loaded yet."""
         self._codes: list[CodeType] = []
         """The code of the others, so that no other object gets their identities, …"""
@@ -289,6 +312,8 @@ class Reads:
         """… the identities of those that are tools, …"""
         self._globs: set[int] = set()
         """… of those that list for a glob, …"""
+        self._loaders: set[int] = set()
+        """… of those that load source, …"""
         self._helpers: set[int] = set()
         """… and of those in tools that read for their callers."""
         self._kinds: dict[str, int] = {}
@@ -305,7 +330,11 @@ class Reads:
         self._asking_files = {code.co_filename for code in self._files}
         self._lines = _source_code()
         """Code that reads source to show lines of it."""
-        self.asking = [*self._files, *_environ_code(), *self._lines]
+        self._importing = _importing_code()
+        """Code that imports by a name: a module that is loaded is not looked for again."""
+        self.imports: Callable[[object, object, FrameType | None], None] | None = None
+        """Who wants to know of these: called with the name, the package and the caller."""
+        self.asking = [*self._files, *_environ_code(), *self._lines, *self._importing]
         """Code whose starts are wanted."""
         self._environ, self._variables = os.environ, vars(os.environ)["_data"]
         self._initial = dict(self._variables)
@@ -338,6 +367,7 @@ class Reads:
             "glob.glob/2": self._on_glob,
             "pathlib.Path.glob": self._on_path_glob,
             "pathlib.Path.rglob": self._on_path_rglob,
+            "pickle.find_class": self._on_find_class,
         }
 
     # events: the hook calls a handler, and whoever reads calls the hook
@@ -361,6 +391,10 @@ class Reads:
             folder = _plain_path(folder)
         if folder:
             self._list(folder, EVERYTHING, self._getframe(1).f_back)
+
+    def _on_find_class(self, args: tuple[Any, ...]) -> None:
+        if self.imports is not None:
+            self.imports(args[0], None, self._getframe(1).f_back)
 
     def _path_of_descriptor(self, number: int) -> str:
         """The folder that is open with this number; empty where the system does not show it, or where
@@ -425,7 +459,7 @@ class Reads:
         if number is None:
             number = self._add(name, name, bool(flags & os.O_CREAT))
         if number >= 0:
-            self._count(number, frame, listing=False)
+            self._count(number, frame, listing=False, source=name.endswith(_SOURCE))
 
     def take_seen(self) -> set[str]:
         """The files of the repository that were opened with an event since the last time, by
@@ -460,7 +494,12 @@ class Reads:
     def asks(self, code: CodeType, frame: FrameType) -> None:
         """One of `asking` starts. What these call themselves belongs to that."""
         caller = frame.f_back
-        if code in self._lines:
+        if code in self._importing:
+            if self.imports is not None:
+                arguments = frame.f_locals
+                name = arguments.get(self._importing[code])
+                self.imports(name, arguments.get("package"), caller)
+        elif code in self._lines:
             # from memory, once it was read: then nothing is opened
             self.ask(frame.f_locals.get("filename"), True, caller)
         elif code not in self._files:
@@ -598,25 +637,26 @@ class Reads:
 
     # whom a read counts for
 
-    def _count(self, number: int, frame: FrameType | None, listing: bool) -> None:
+    def _count(
+        self, number: int, frame: FrameType | None, listing: bool, source: bool = True
+    ) -> None:
         if self._stack:
             reads = self._stack[-1].reads
-            if number not in reads and self._acts(frame, listing):
+            if number not in reads and self._actor(frame, listing, source=source):
                 reads.add(number)
-        elif self._acts(frame, listing):
+        elif self._actor(frame, listing, source=source):
             self.session.setdefault(self._owner(frame), set()).add(number)
 
     def acts(self, frame: FrameType | None) -> bool:
         """Whether code that opens a file does it for a test, and is no tool."""
-        return self._acts(frame, listing=False)
+        return bool(self._actor(frame, False))
 
-    def _acts(self, frame: FrameType | None, listing: bool) -> bool:
-        """Whether the nearest caller that reads for itself is no tool. `listing`: nor a glob."""
-        return bool(self._actor(frame, listing))
-
-    def _actor(self, frame: FrameType | None, listing: bool, metadata: bool = False) -> str:
-        """The file of that caller; empty for a tool. `metadata`: it may read metadata by what is a
-        tool otherwise.
+    def _actor(
+        self, frame: FrameType | None, listing: bool, metadata: bool = False, source: bool = True
+    ) -> str:
+        """The file of the nearest caller that reads for itself; empty for a tool, for a glob that
+        lists, and for what loads source. `metadata`: it may read metadata by what is a tool
+        otherwise.
         """
         filename = ""  # the interpreter opens the script that it runs
         kinds = self._kinds
@@ -639,6 +679,8 @@ class Reads:
                 return ""
             if identity in tools or (listing and identity in globs):
                 return ""
+            if source and identity in self._loaders:
+                return ""
             frame = frame.f_back
         return filename
 
@@ -659,6 +701,8 @@ class Reads:
         self._codes += codes
         if name in _GLOB_FUNCTIONS:
             identities = self._globs
+        elif name in _LOADER_FUNCTIONS:
+            identities = self._loaders
         elif name in _HELPER_FUNCTIONS:
             identities = self._helpers
         else:
@@ -677,7 +721,7 @@ class Reads:
         if self._is_of(filename, _HELPER_MODULES):
             return _HELPER
         for name in _TOOL_PACKAGES:
-            file = _file_of(self._loaded.get(name))
+            file = file_of(self._loaded.get(name))
             if file and filename.startswith(dirname(file) + os.sep):
                 return _TOOL
         real = realpath(filename)
@@ -687,7 +731,7 @@ class Reads:
         return _ACTOR
 
     def _is_of(self, filename: str, names: Sequence[str]) -> bool:
-        return any(_file_of(self._loaded.get(name)) == filename for name in names)
+        return any(file_of(self._loaded.get(name)) == filename for name in names)
 
     def _owner(self, frame: FrameType | None) -> str:
         """The file of the repository that pytest called."""
@@ -738,7 +782,8 @@ def _plain_path(path: object) -> str:
         return ""
 
 
-def _file_of(module: ModuleType | None) -> str | None:
+def file_of(module: ModuleType | None) -> str | None:
+    """The file of a module, whatever it defines itself."""
     try:
         file = object.__getattribute__(module, "__dict__").get("__file__")
     except AttributeError:

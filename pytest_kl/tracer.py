@@ -16,6 +16,7 @@ like, so everything that is needed is bound before the first of them.
 
 from __future__ import annotations
 
+import builtins
 import gc
 import os
 import sys
@@ -358,6 +359,7 @@ class Tracer:
             os.stat,
         )
         self._getframe = sys._getframe
+        self._import = builtins.__import__
         self._loaded = sys.modules
         self.trouble = ""
 
@@ -398,6 +400,7 @@ class Tracer:
                 )
                 self._reads.written = written
                 HANDLERS.update(written.handlers())
+            self._reads.imports = self._imports_by_name
             self._reads.finder.install()
             self.asking |= set(map(_identity, self._reads.asking))
             if self.states is not None:
@@ -657,6 +660,9 @@ class Tracer:
         try:
             if is_state:
                 self._reads.ask(argument, True, frame)
+                return True
+            if function is self._import:
+                self._imports_by_name(argument, None, frame)
                 return True
             cache = self._memoization and self._memoization.cleared(function, argument)
             if cache is None or self.states is None:
@@ -923,6 +929,23 @@ class Tracer:
             self._imports.add((importer, path))
         self._push(context)
         self._engine.modules(True)
+
+    def _imports_by_name(self, name: object, package: object, frame: FrameType | None) -> None:
+        """Code imports a module by a name. What is loaded is not executed again."""
+        if not isinstance(name, str):
+            return
+        if name[:1] == "." and isinstance(package, str):
+            levels = len(name) - len(name.lstrip("."))
+            name = f"{package.rsplit('.', levels - 1)[0]}.{name.lstrip('.')}"
+        file = self._reads_module.file_of(self._loaded.get(name)) if self._reads_module else None
+        path = self._path(file) if file else None
+        while path and frame is not None:
+            importer = self._paths.get(frame.f_code.co_filename)
+            if importer:
+                if importer != path:
+                    self._imports.add((importer, path))
+                return
+            frame = frame.f_back
 
     def _importer(self) -> str | None:
         """The file of the repository whose code imports something at this moment."""

@@ -25,7 +25,7 @@ _AT_IMPORT: Final = ""
 """In place of a symbol: what importing the file executes."""
 _WORDS_OF_CODE: Final = (
     *("__code__", "getsource", "getsourcelines", "getcomments", "dis"),
-    *("f_lineno", "tb_lineno"),
+    *("f_lineno", "tb_lineno", "lineno"),
 )
 WORDS: Final = {
     "lists_anything": (
@@ -45,6 +45,7 @@ WORDS: Final = {
     ),
     "reads_code": _WORDS_OF_CODE,
     "reads_source": _WORDS_OF_CODE,
+    "reads_lines": ("lineno",),
     "counts_objects": (
         *("get_objects", "get_referrers", "get_count", "get_stats", "garbage"),
         *("getweakrefcount", "getweakrefs", "getrefcount", "getallocatedblocks"),
@@ -64,6 +65,7 @@ _ASKS_FOR_ONE: Final = frozenset({"getattr", "getattr_static", "hasattr"})
 """What asks its first argument for the attribute that its second one names."""
 _LEADS_TO_CODE: Final = frozenset({"__code__", "f_lineno", "tb_lineno"})
 """Attributes that have a code object, or the number of one of its lines."""
+_LINE_FORMATS: Final = ("%(lineno)", "{lineno", "$lineno", "${lineno")
 _IMPORTERS: Final = frozenset({"importlib.import_module", "builtins.__import__", "sys.modules"})
 _READERS_OF_SOURCE: Final = ("inspect.getsource", "inspect.getcomments", "dis.")
 """`getsource` and `getsourcelines` read comments and layout, too."""
@@ -117,6 +119,10 @@ class SymbolUses:
     """Whether it asks for code objects, without executing them, or for numbers of lines."""
     reads_source: bool = False
     """Whether it asks for source: comments and layout, too."""
+    reads_lines: bool = False
+    """Whether it asks some object for the number of a line: a record of a log, a warning, a node of
+    a syntax tree.
+    """
     counts_objects: bool = False
     """Whether it asks the interpreter which objects there are, or how often one is referred to."""
     draws_random_numbers: bool = False
@@ -326,6 +332,7 @@ class _Reader:
                 if id(node) not in unused:
                     uses.names.update(_names(node))
                 uses.reads_docs = uses.reads_docs or node.value == "__doc__"
+                uses.reads_code = uses.reads_code or _shows_lines(node.value)
             elif isinstance(node, ast.Call):
                 self._call(node, uses)
 
@@ -372,6 +379,8 @@ class _Reader:
             uses.reads_annotations = True
         elif node.attr in _LEADS_TO_CODE:
             uses.reads_code = True
+        elif node.attr == "lineno":
+            uses.reads_lines = True
         elif node.attr == "__dict__":
             uses.listed.update(filter(None, [self._module(node.value)]))
             uses.asks_by_computed_names = True
@@ -439,6 +448,11 @@ class _Reader:
                 return "builtins.__import__"
             return ""
         return ".".join([root, *reversed(attributes)])
+
+
+def _shows_lines(value: object) -> bool:
+    """Whether a text is a format of logging with the number of a line (LogRecord attributes)."""
+    return isinstance(value, str) and any(form in value for form in _LINE_FORMATS)
 
 
 def _note_full_name(full_name: str, uses: SymbolUses) -> None:

@@ -521,6 +521,15 @@ class Comparison:
         return self._users_of[fact]
 
     @cached_property
+    def tests_of_lines(self) -> Touch:
+        """The tests that themselves ask for the number of a line, such as of a record of a log."""
+
+        def asks(path: str, uses: SymbolUses) -> bool:
+            return uses.reads_lines and self.is_collected(path)
+
+        return self.touch(WORDS["reads_lines"], asks)
+
+    @cached_property
     def _users_of(self) -> dict[str, Touch]:
         return {}
 

@@ -52,6 +52,20 @@ _PLAIN_BASES: Final = frozenset(
 """Classes of Python that do nothing with what a subclass defines."""
 
 
+_HOOKS_OF_FOLDERS: Final = frozenset(
+    {
+        *("pytest_generate_tests", "pytest_make_parametrize_id", "pytest_itemcollected"),
+        *("pytest_pycollect_makeitem", "pytest_pycollect_makemodule", "pytest_make_collect_report"),
+        *("pytest_collect_file", "pytest_collect_directory", "pytest_ignore_collect"),
+        *("pytest_collectstart", "pytest_collectreport", "pytest_exception_interact"),
+        *("pytest_runtest_protocol", "pytest_runtest_logstart", "pytest_runtest_logfinish"),
+        *("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown"),
+        *("pytest_runtest_makereport", "pytest_runtest_logreport", "pytest_pyfunc_call"),
+        *("pytest_fixture_setup", "pytest_fixture_post_finalizer"),
+        *("pytest_assertrepr_compare", "pytest_assertion_pass"),
+    }
+)
+"""Hooks that pytest calls for the tests in the folder of a `conftest.py` (`Node.ihook`)."""
 _MAKERS: Final = frozenset(("type", "new_class", "make_dataclass"))
 """What makes a class without a definition."""
 
@@ -138,14 +152,22 @@ RUN_RULES: Final[Sequence[RunRule]] = (
 
 
 def conftest_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
-    """Hooks in a `conftest.py` run around the tests of its folder, some before any of them."""
+    """Hooks in a `conftest.py` run around the tests of its folder, some before any of them; others
+    get all tests of the session (pytest's documentation, "Local per-directory plugins").
+    """
     folder, _, name = change.path.rpartition("/")
     # layout and comments are in no hash
     old = change.symbols_before
     new = change.symbols_now
     same = old is not None and new is not None and not old.error and old.hashes == new.hashes
-    if name == CONFTEST and not same:
-        yield Effect(f"{change.path} changed", below=folder)
+    if name != CONFTEST or same:
+        return
+    yield Effect(f"{change.path} changed", below=folder)
+    before, now = (dict(symbols.hashes) if symbols else {} for symbols in (old, new))
+    changed = {symbol for symbol in before | now if before.get(symbol) != now.get(symbol)}
+    hooks = {symbol.rpartition(".")[2] for symbol in changed if ":_.pytest_" in symbol}
+    for hook in sorted(hooks - _HOOKS_OF_FOLDERS):
+        yield Effect(f"{hook} in {change.path} differs, which gets all tests")
 
 
 def file_added_or_removed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -348,7 +370,9 @@ def import_effect_changed(comparison: Comparison, change: FileChange) -> Iterato
     other tests of the same process find.
     """
     path = change.path
-    if path not in comparison.executed.modules and not comparison.is_collected(path):
+    executed = comparison.executed
+    is_imported = path in executed.modules or path in executed.tests.files
+    if not is_imported and not comparison.is_collected(path):
         return
     old, new = comparison.import_times(path)
     before = Counter(zip(old.effects, old.reaches, strict=True))
@@ -503,7 +527,7 @@ def code_read(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
         return
     readers = comparison.users_of("reads_source")
     if comparison.has_other_functions(change.path):
-        readers |= comparison.users_of("reads_code")
+        readers |= comparison.users_of("reads_code") | comparison.tests_of_lines
     if readers:
         reason = f"{change.path} changed, and code objects or source are read"
         yield Effect(reason, needs(comparison.users(change.path), readers))

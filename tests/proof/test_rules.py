@@ -1363,3 +1363,92 @@ def test_any_code_may_change_what_the_interpreter_counts() -> None:
     assert reasons(before, {"app.py": changed}).keys() == counting | {"test_app"}
     assert reasons(before, {"test_new.py": "def test_new(): ...\n"}).keys() == counting
     assert reasons(before, {"notes.md": "New.\n"}).keys() == set()
+
+
+REGISTRY = {
+    "registry.py": "H = {}\ndef register(f):\n    H[f.__name__] = f\n    return f\n"
+    "def wraps(f):\n    return f\n",
+    "csvs.py": "import registry\nregistry.H['csv'] = 1\n",
+    "test_a.py": "import csvs\ndef test_a(): assert csvs\n",
+    "test_b.py": "import registry\ndef test_b(): assert len(registry.H) < 9\n",
+    "test_c.py": "def test_c(): ...\n",
+}
+REGISTERING = {
+    **REGISTRY,
+    "csvs.py": "from registry import register, wraps\n@register\ndef csv(): ...\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "edit", "tests"),
+    [
+        (REGISTRY, {"csvs.py": "import registry\nregistry.H['tsv'] = 1\n"}, "ab"),
+        (REGISTRY, {"csvs.py": "import registry\n"}, "ab"),
+        (REGISTRY, {"csvs.py": None, "test_a.py": "def test_a(): ...\n"}, "ab"),
+        # nothing imports it any more
+        (REGISTRY, {"test_a.py": None}, "b"),
+        (REGISTRY, {"test_a.py": "def test_a(): ...\n"}, "ab"),
+        (REGISTRY, {"test_a.py": "import csvs\ndef test_a(): assert 1\n"}, "a"),
+        # a decorator that stores, and one that does not
+        (REGISTERING, {"csvs.py": REGISTERING["csvs.py"].replace("def csv", "def tsv")}, "ab"),
+        (REGISTERING, {"csvs.py": "from registry import register, wraps\n"}, "ab"),
+        (REGISTERING, {"test_a.py": None}, "b"),
+        (
+            {**REGISTERING, "csvs.py": REGISTERING["csvs.py"].replace("@register", "@wraps")},
+            {"test_a.py": None},
+            "",
+        ),
+        # of the library: nobody knows who uses it
+        (REGISTRY, {"csvs.py": f"{REGISTRY['csvs.py']}import logging\nlogging.disable()\n"}, "abc"),
+        # of the module itself: its body may decide what it leaves
+        (REGISTRY, {"csvs.py": f"{REGISTRY['csvs.py']}OWN = []\nOWN.append(1)\n"}, "ab"),
+        (REGISTRY, {"csvs.py": f"{REGISTRY['csvs.py']}def later(): ...\n"}, ""),
+        (
+            REGISTRY,
+            {"csvs.py": f"{REGISTRY['csvs.py']}if __name__ == '__main__':\n    print()\n"},
+            "ab",
+        ),
+    ],
+)
+def test_who_needs_a_file_needs_the_modules_whose_import_leaves_something_in_it(
+    before: Files, edit: dict[str, str | None], tests: str
+) -> None:
+    now = {path: text for path, text in {**before, **edit}.items() if text is not None}
+    results, _ = verdicts(before, now)
+    stale = {name[-1] for name, verdict in results.items() if verdict.reason}
+    assert stale - {path[5] for path, text in edit.items() if text is None} == set(tests) - {
+        path[5] for path, text in edit.items() if text is None
+    }
+
+
+LINES = {
+    "app.py": "import logging\ndef f(): logging.warning('e')\n",
+    "test_a.py": "import app\ndef test_a(): record = app.f(); assert not record or record.lineno == 2\n",
+    "test_b.py": "import app\nFORMAT = '%(lineno)d'\ndef test_b(): return app.f()\n",
+    "test_c.py": "import app\ndef test_c(): return app.f()\n",
+}
+
+
+def test_numbers_of_lines_rest_on_the_layout() -> None:
+    lower = {"app.py": f"# a comment\n{LINES['app.py']}"}
+    assert {name[-1] for name in reasons(LINES, lower)} == {"a", "b"}
+    assert reasons(LINES, {"app.py": f"{LINES['app.py']}# a comment\n"}) == {}
+
+
+HOOK = "def {}(items=()):\n    return {}\n"
+
+
+@pytest.mark.parametrize(
+    ("hook", "tests"),
+    [("pytest_collection_modifyitems", "ab"), ("pytest_runtest_setup", "a"), ("helper", "a")],
+)
+def test_a_hook_that_gets_all_tests_reaches_those_of_other_folders(hook: str, tests: str) -> None:
+    before = {
+        "unit/conftest.py": HOOK.format(hook, 1),
+        "unit/test_a.py": "def test_a(): ...\n",
+        "whole/test_b.py": "def test_b(): ...\n",
+    }
+    for now in (HOOK.format(hook, 2), ""):
+        results, _ = verdicts(before, {**before, "unit/conftest.py": now})
+        stale = {name for name, verdict in results.items() if verdict.reason}
+        assert {name.partition("test_")[2][0] for name in stale} == set(tests)
