@@ -33,6 +33,7 @@ from kl_hooks.proof.facts import (
     RunFacts,
     Verdict,
 )
+from kl_hooks.proof.pytest_config import name_matches
 from kl_hooks.proof.read_rules import (
     READ_SUBJECTS,
     data_file_changed,
@@ -668,6 +669,24 @@ def definition_added_or_removed(comparison: Comparison, change: FileChange) -> I
         yield from _definition_effects(comparison, change, name, header, added)
 
 
+def tests_added_elsewhere(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """A test file gets tests from others, too: by a star import, or a class above its own."""
+    path = change.path
+    executed = comparison.executed
+    if (
+        path not in executed.modules
+        or path in executed.tests.files
+        or comparison.is_collected(path)
+    ):
+        return
+    config = comparison.difference.pytest_config(path)
+    old, new = comparison.import_times(path)
+    for name in sorted(new.headers.keys() - old.headers.keys()):
+        last = name.rpartition(".")[2]
+        if name_matches(last, config.python_functions):
+            yield Effect(f"{name} in {path} may be a test", needs(comparison.needing([path])))
+
+
 def _definition_effects(
     comparison: Comparison, change: FileChange, name: str, header: Header, added: bool
 ) -> Iterator[Effect]:
@@ -885,6 +904,7 @@ CHANGE_RULES: Final[Sequence[ChangeRule]] = (
     header_changed,
     import_order_changed,
     definition_added_or_removed,
+    tests_added_elsewhere,
     docstring_changed,
     symbol_of_an_import_changed,
     assignment_changed,

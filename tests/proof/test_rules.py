@@ -1452,3 +1452,24 @@ def test_a_hook_that_gets_all_tests_reaches_those_of_other_folders(hook: str, te
         results, _ = verdicts(before, {**before, "unit/conftest.py": now})
         stale = {name for name, verdict in results.items() if verdict.reason}
         assert {name.partition("test_")[2][0] for name in stale} == set(tests)
+
+
+@pytest.mark.parametrize(
+    ("added", "tests"),
+    [
+        ("def test_two(): ...\n", "sm"),
+        ("def testing(): ...\n", "sm"),
+        ("def two(): ...\n", ""),
+        ("class Laws:\n    def test_more(self): ...\n", "sm"),
+    ],
+)
+def test_a_test_that_comes_from_another_file_reaches_who_needs_that(added: str, tests: str) -> None:
+    before = {
+        "shared.py": "def test_one(): ...\n",
+        "test_s.py": "from shared import *\n",
+        "test_m.py": "import shared\ndef test_m(): return shared.test_one()\n",
+        "test_o.py": "def test_o(): ...\n",
+    }
+    results, _ = verdicts(before, {**before, "shared.py": before["shared.py"] + added})
+    stale = {name for name, verdict in results.items() if verdict.reason}
+    assert {name[5] for name in stale} == set(tests)
