@@ -672,19 +672,19 @@ def definition_added_or_removed(comparison: Comparison, change: FileChange) -> I
 def tests_added_elsewhere(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """A test file gets tests from others, too: by a star import, or a class above its own."""
     path = change.path
-    executed = comparison.executed
-    if (
-        path not in executed.modules
-        or path in executed.tests.files
-        or comparison.is_collected(path)
-    ):
+    if path not in comparison.executed.modules:
         return
     config = comparison.difference.pytest_config(path)
     old, new = comparison.import_times(path)
     for name in sorted(new.headers.keys() - old.headers.keys()):
-        last = name.rpartition(".")[2]
-        if name_matches(last, config.python_functions):
-            yield Effect(f"{name} in {path} may be a test", needs(comparison.needing([path])))
+        owner, _, last = name.rpartition(".")
+        if not name_matches(last, config.python_functions):
+            continue
+        if owner:
+            getters = comparison.subclass_makers(path, owner)
+        else:
+            getters = Touch(files=comparison.needing(comparison.star_importers(path)))
+        yield Effect(f"{name} in {path} may be a test elsewhere", (getters,))
 
 
 def _definition_effects(

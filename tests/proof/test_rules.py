@@ -1457,18 +1457,18 @@ def test_a_hook_that_gets_all_tests_reaches_those_of_other_folders(hook: str, te
 @pytest.mark.parametrize(
     ("added", "tests"),
     [
-        ("def test_two(): ...\n", "sm"),
-        ("def testing(): ...\n", "sm"),
+        ("def test_two(): ...\n", "s"),
         ("def two(): ...\n", ""),
-        ("class Laws:\n    def test_more(self): ...\n", "sm"),
+        ("    def test_more(self): ...\n", "l"),
+        ("    def more(self): ...\n", ""),
     ],
 )
-def test_a_test_that_comes_from_another_file_reaches_who_needs_that(added: str, tests: str) -> None:
+def test_a_test_that_comes_from_another_file_reaches_who_gets_it(added: str, tests: str) -> None:
     before = {
-        "shared.py": "def test_one(): ...\n",
-        "test_s.py": "from shared import *\n",
+        "shared.py": "def test_one(): ...\nclass Laws:\n    law = 1\n",
+        "test_s.py": "from shared import *\ndef test_s(): ...\n",
+        "test_l.py": "import shared\nclass TestLaws(shared.Laws): ...\ndef test_l(): ...\n",
         "test_m.py": "import shared\ndef test_m(): return shared.test_one()\n",
-        "test_o.py": "def test_o(): ...\n",
     }
     results, _ = verdicts(before, {**before, "shared.py": before["shared.py"] + added})
     stale = {name for name, verdict in results.items() if verdict.reason}
