@@ -39,8 +39,8 @@ from bench.edits.trial import (
 )
 
 Choice = tuple[Kind, list[Edit]]
-_KINDS: Final = 8
-"""So many are judged by one process."""
+_KINDS: Final = 16
+"""So many are judged before the processes end."""
 
 
 class Results:
@@ -122,14 +122,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     kinds = list(_kinds(options))
     choices = chosen(kinds, options.number, options.seed, results)
     asked = {kind.key(edit) for kind in kinds for edit in kind.edits}
-    # processes, not threads: kl is called in them, and changes their folder and environment; it
-    # keeps what it read of each project
-    with ProcessPoolExecutor(
-        options.workers, get_context("spawn"), max_tasks_per_child=_KINDS
-    ) as pool:
-        waiting = [pool.submit(judge, *choice, results.selections) for choice in choices]
-        for future in as_completed(waiting):
-            results.add(future.result())
+    # processes, not threads: kl is called in them, and changes their folder and environment. They
+    # end after some kinds, for kl keeps what it read of each project; `max_tasks_per_child` of the
+    # pool may wait for ever (CPython issue 115634)
+    for first in range(0, len(choices), _KINDS):
+        with ProcessPoolExecutor(options.workers, get_context("spawn")) as pool:
+            part = choices[first : first + _KINDS]
+            waiting = [pool.submit(judge, *choice, results.selections) for choice in part]
+            for future in as_completed(waiting):
+                results.add(future.result())
     rows = [row for row in results.rows if row["key"] in asked]
     print("\n".join(lines(rows)))
     return int(

@@ -391,6 +391,8 @@ class _Resolver:
         # such as what plugins store for their next run
         if reads and ignored:
             reads = reads.without_unowned(ignored)
+        if reads:
+            reads = self._with_ignored_modules(reads)
         found_executed = replace(
             found_executed,
             reads=reads,
@@ -612,6 +614,16 @@ class _Resolver:
             and _MAGIC.intersection(pattern)
         }
         return {listing: names_id(self._repo, listing) for listing in sorted(listings)}
+
+    def _with_ignored_modules(self, reads: Reads) -> Reads:
+        """The modules that git ignores (`_version.py`) are read by who imports them: no content has
+        their symbols.
+        """
+        modules = {path: set(own) for path, own in reads.modules.items()}
+        for importer, imported in self._trace.imports:
+            if imported not in self._content_files and self._seal_of_ignored(imported):
+                modules.setdefault(importer, set()).add(Read(imported))
+        return reads._replace(modules={path: frozenset(own) for path, own in modules.items()})
 
     def _is_content(self, read: Read, absent: bool) -> bool:
         """Whether another content may have something else in the place of what was read. Not so

@@ -103,6 +103,24 @@ def test_ignored_files_reach_the_tests_that_read_them(project: Path) -> None:
     assert impacted(project).keys() == {"test_size"}
 
 
+GENERATED = {
+    "test_a.py": "import app\n\ndef test_a():\n    assert app.version()\n",
+    "test_b.py": "def test_b():\n    pass\n",
+    "app.py": "import _version\n\ndef version():\n    return _version.NUMBER\n",
+    ".gitignore": "__pycache__\n.pytest_cache\n_version.py\n",
+}
+
+
+def test_a_module_that_git_ignores_reaches_the_tests_that_import_it(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "generated", GENERATED)
+    (folder / "_version.py").write_text("NUMBER = 1\n", encoding="utf-8")
+    run_pytest(folder)
+    assert (verify(folder).returncode, impacted(folder)) == (0, {})
+    (folder / "_version.py").write_text("NUMBER = 22\n", encoding="utf-8")
+    reason = "_version.py, which git ignores, changed since the test opened it"
+    assert (verify(folder).returncode, impacted(folder)) == (1, {"test_a": reason})
+
+
 GIT_READERS = """\
 import pathlib
 
