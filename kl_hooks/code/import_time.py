@@ -178,7 +178,7 @@ class ImportTime:
     """Statements of the module that may change something outside of it: `os.environ["A"] = "1"`."""
     reaches: tuple[str, ...] = ()
     """Of each of these the full names of what it calls, changes and hands over, with spaces:
-    `registry.H`; empty where one does not resolve.
+    `os.environ.update`; empty where one does not resolve.
     """
     storing: tuple[str, ...] = ()
     """`C.m`, `f.inner`: the functions that may change something that outlives their call."""
@@ -755,8 +755,8 @@ def _is_type_checking(test: ast.expr) -> bool:
 
 
 def _root_chain(node: ast.expr) -> ast.expr:
-    """The name with the attributes right behind it that an expression starts from: `registry.H` of
-    `registry.H["csv"].append(1)`.
+    """The name with the attributes right behind it that an expression starts from: `os.environ` of
+    `os.environ["A"].strip()`.
     """
     chain = node
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):

@@ -421,7 +421,8 @@ class Comparison:
         for owner in self.owners(decorator):
             name = self._name_in(owner, decorator)
             content = self.import_times(owner)[0]
-            is_object = name.partition(".")[0] not in content.headers
+            # also `show.register` of a function that `singledispatch` decorates
+            is_object = name not in content.headers
             stores = any(_is_or_is_in(storing, name) for storing in content.storing)
             if is_object or stores:
                 yield owner

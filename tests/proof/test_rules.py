@@ -1398,6 +1398,15 @@ REGISTERING = {
             {"test_a.py": None},
             "",
         ),
+        (
+            {
+                **REGISTRY,
+                "registry.py": "import functools\n@functools.singledispatch\ndef show(x): ...\nH = {}\n",
+                "csvs.py": "import registry\n@registry.show.register(int)\ndef of_int(x): ...\n",
+            },
+            {"test_a.py": None},
+            "b",
+        ),
         # of the library: nobody knows who uses it
         (REGISTRY, {"csvs.py": f"{REGISTRY['csvs.py']}import logging\nlogging.disable()\n"}, "abc"),
         # of the module itself: its body may decide what it leaves
