@@ -209,7 +209,7 @@ def test_the_history_of_a_test_follows_it(shop: Path) -> None:
         done = run_in_process(["proof", verb, "test_sum"], shop, environment({}))
         assert done.returncode == 2, done.stdout
         assert done.stderr.endswith(
-            "one of: tests/test_basket.py::test_sum[1], tests/test_basket.py::test_sum[2]\n"
+            "one of: 'tests/test_basket.py::test_sum[1]', 'tests/test_basket.py::test_sum[2]'\n"
         )
     # executed symbols are recorded from Python 3.12 on
     if sys.version_info >= (3, 12):
