@@ -21,7 +21,7 @@ CLOSED = (
     "values",
     "order",
     *("library", "kept", "reach", "around"),
-    *("held", "projects", "counted"),
+    *("held", "projects", "counted", "shared"),
 )
 """Groups of which no verdict was wrong when all their edits were judged."""
 ORDER = ("order", "library", "kept", "around", "held", "projects", "counted")
