@@ -10,7 +10,6 @@ compared is not mentioned.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -28,7 +27,7 @@ from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import REFUTES, Evidence
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import name_list, one_line
-from kl_hooks.proof.test_names import TestNames, matching_tests
+from kl_hooks.proof.test_names import TestNames, ambiguous_name, matching_tests
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -286,10 +285,7 @@ def _test_named(db: Database, names: TestNames, name: str) -> str:
     matching = sorted({names.current(one) for one in matching})
     if len(matching) < 2:
         return "".join(matching)
-    hint = f"Use one of: {name_list([shlex.quote(test) for test in matching], _NAMED)}"
-    raise UsageProblem(
-        f"ambiguous ({len(matching)} tests are named like this).", place=name, hint=hint
-    )
+    raise ambiguous_name(name, matching)
 
 
 def _history(

@@ -33,7 +33,12 @@ from kl_hooks.proof.left_behind import compared_runs
 from kl_hooks.proof.other_runs import OtherRun, environments_of
 from kl_hooks.proof.repeated_failures import results_of_content
 from kl_hooks.proof.run_rules import judge_run
-from kl_hooks.proof.test_names import TestNames, matching_tests, moved_tests
+from kl_hooks.proof.test_names import (
+    TestNames,
+    ambiguous_name,
+    matching_tests,
+    moved_tests,
+)
 from kl_hooks.workspace import Workspace
 
 PROVEN: Final = "proven"
@@ -680,8 +685,7 @@ def symbols_of(runs: Runs, test: str) -> tuple[str, OtherRun, list[ExecutedSymbo
             continue
         names = matching_tests(test, list(executed.tests))
         if len(names) > 1:
-            hint = f"Give one of: {', '.join(names[:5])}"
-            raise UsageProblem("several tests are named so.", place=test, hint=hint)
+            raise ambiguous_name(test, names)
         if names:
             phases = executed.tests[names[0]]
             rows = [

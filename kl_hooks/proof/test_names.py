@@ -9,6 +9,7 @@ of a test that was edited and renamed between two runs.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -17,9 +18,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kl_hooks.code.scanner.parser import parse_tree
 from kl_hooks.code.scanner.symbols import combined_digest, set_digests
 from kl_hooks.code.scanner.visitor import Frame, walk
+from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.ledger import functions_of_runs
 from kl_hooks.git.files import FileEntry, read_files, states_at
 from kl_hooks.git.run import GitFailed
+from kl_hooks.model.text import name_list
 from kl_hooks.proof.difference import changed_states, content_of_run, file_changes
 from kl_hooks.proof.facts import FileChange
 from kl_hooks.workspace import Workspace
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from kl_hooks.model.receipt import Receipt
     from kl_hooks.store.database import Database
 
+_NAMED: Final = 5
+"""Tests of one name that a message names."""
 _RUNS: Final = 200
 """Newest runs that are looked at."""
 _COMPARED: Final = 5
@@ -161,6 +166,14 @@ def _hashes_under(
                 definitions[0].text[1] = name  # after the sort of node, see `scanner.visitor`
                 set_digests(definitions)
                 yield place, name, combined_digest([definitions[0].own])
+
+
+def ambiguous_name(name: str, matching: Sequence[str]) -> UsageProblem:
+    """The problem that several tests are named like this, with names that can be copied."""
+    hint = f"Use one of: {name_list([shlex.quote(test) for test in matching], _NAMED)}"
+    return UsageProblem(
+        f"ambiguous ({len(matching)} tests are named like this).", place=name, hint=hint
+    )
 
 
 def matching_tests(name: str, nodeids: Collection[str]) -> list[str]:
