@@ -201,19 +201,19 @@ class Project:
         )
 
     def _rounds(self) -> tuple[list[Ran], Ran]:
-        """Run `pytest --kl-impacted` until it selects nothing new or `kl verify` accepts the content:
-        what a new test leaves changed is known once it ran, and a second call runs those that use
-        it. The last answer of `kl verify`, too.
+        """Run `pytest --kl-impacted` until it selects nothing new, or `kl verify` accepts the
+        content: what a new test leaves changed is known once it ran, and a second call runs those
+        that use it. The last answer of `kl verify`, too.
         """
         rounds: list[Ran] = []
-        seen = set[str]()
+        names = set[str]()
         while len(rounds) < _ROUNDS:
             ran = self.commands.pytest(*RECORDED, *_SHOWN, "--kl-impacted", environ=self.environ)
             rounds.append(ran)
             after = self.commands.kl("verify", "--format", "json", environ=self.environ)
-            if after.code == 0 or ran.outcomes().keys() <= seen:
+            if after.code == 0 or ran.outcomes().keys() <= names:
                 break
-            seen |= ran.outcomes().keys()
+            names |= ran.outcomes().keys()
         return rounds, after
 
     def changed(self, outcomes: Mapping[str, str]) -> list[str]:

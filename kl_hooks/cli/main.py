@@ -593,25 +593,29 @@ def _call(command: click.Command, argv: list[str]) -> int:
             problem.filename is None and problem.errno is None
         ):  # raised by our own code, not by the system
             raise
-        if problem.filename is None and isinstance(problem, FileNotFoundError):
-            print_problem(
-                "the current folder was removed. Change into one that exists, or give --root."
-            )
-        else:
-            from kl_hooks.store.disk import cause_of
-
-            if isinstance(problem.filename, str):
-                place = problem.filename
-            else:
-                place = ""
-            cause = cause_of(problem, Path(place or ".").absolute().parent)
-            # a path that is not there or has no such form: nothing of ours to look at
-            is_path = problem.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
-            see = "" if is_path else " See: kl doctor"
-            print_problem(f"{place or 'the system'}: {cause.words}.{see}")
+        _print_system_problem(problem)
         if os.environ.get("KL_DEBUG"):
             _print_traceback()
         return ENVIRONMENT_ERROR
+
+
+def _print_system_problem(problem: OSError) -> None:
+    if problem.filename is None and isinstance(problem, FileNotFoundError):
+        print_problem(
+            "the current folder was removed. Change into one that exists, or give --root."
+        )
+    else:
+        from kl_hooks.store.disk import cause_of
+
+        if isinstance(problem.filename, str):
+            place = problem.filename
+        else:
+            place = ""
+        cause = cause_of(problem, Path(place or ".").absolute().parent)
+        # a path that is not there or has no such form: nothing of ours to look at
+        is_path = problem.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
+        see = "" if is_path else " See: kl doctor"
+        print_problem(f"{place or 'the system'}: {cause.words}.{see}")
 
 
 def _print_traceback() -> None:

@@ -192,6 +192,8 @@ class ImportTime:
     """What importing the file imports, by full names: `pkg.a`, `.b.name`, which may be a module or
     a name in one.
     """
+    later_imports: tuple[str, ...] = ()
+    """The same of the imports inside its functions."""
 
     def plain(self) -> dict[str, Any]:
         """As JSON."""
@@ -265,6 +267,7 @@ class _Module:
             tuple(_storing_functions(self._tree)),
             _docstrings(self._tree),
             imports=tuple(sorted(self._imports)),
+            later_imports=tuple(sorted(_all_imports(self._tree) - self._imports)),
         )
 
     def _reached(self, statement: ast.stmt) -> str:
@@ -307,18 +310,15 @@ class _Module:
                 bound -= {target.id for target in statement.targets if isinstance(target, ast.Name)}
 
     def _note_imports(self, statement: ast.stmt) -> None:
+        self._imports.update(_imported_names(statement))
         if isinstance(statement, ast.Import):
             for alias in statement.names:
                 top = alias.name.partition(".")[0]
                 self._imported[alias.asname or top] = alias.name if alias.asname else top
-                self._imports.add(alias.name)
         elif isinstance(statement, ast.ImportFrom):
             module = "." * statement.level + (statement.module or "")
             for alias in statement.names:
                 self._imported[alias.asname or alias.name] = f"{module}.{alias.name}"
-                # unlike above: `from . import a` is `.a`, and `from ..a import A` is `..a.A`
-                between = "" if module.endswith(".") else "."
-                self._imports.add(f"{module}{between}{alias.name}")
         else:
             for name in _bindings(statement):
                 self._imported.pop(name, None)
@@ -752,6 +752,22 @@ def _is_type_checking(test: ast.expr) -> bool:
     return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
         isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
     )
+
+
+def _imported_names(statement: ast.AST) -> Iterator[str]:
+    """What an import statement imports: `from . import a` gives `.a`, `from ..a import A` gives
+    `..a.A`.
+    """
+    if isinstance(statement, ast.Import):
+        yield from (alias.name for alias in statement.names)
+    elif isinstance(statement, ast.ImportFrom):
+        module = "." * statement.level + (statement.module or "")
+        between = "" if module.endswith(".") else "."
+        yield from (f"{module}{between}{alias.name}" for alias in statement.names)
+
+
+def _all_imports(tree: ast.Module) -> set[str]:
+    return {name for node in ast.walk(tree) for name in _imported_names(node)}
 
 
 def _root_chain(node: ast.expr) -> ast.expr:

@@ -81,7 +81,7 @@ _COUNTERS: Final = frozenset(
         *("tracemalloc.get_traced_memory", "tracemalloc.take_snapshot"),
     }
 )
-"""What the interpreter knows of all objects of the process, whoever made them."""
+"""What the interpreter knows of all objects of the process."""
 _GENERATORS: Final = ("random.", "numpy.random.")
 _OWN_GENERATORS: Final = frozenset(
     {

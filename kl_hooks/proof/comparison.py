@@ -340,10 +340,14 @@ class Comparison:
         return self._places_imported(path) & self.executed.modules.keys()
 
     def _places_imported(self, path: str) -> frozenset[str]:
-        """Where the modules that a file imports may be, and the packages that they are in."""
+        """Where the modules that importing a file imports may be, and their packages."""
+        return self._places_of(path, self.import_times(path)[1].imports)
+
+    def _places_of(self, path: str, names: Iterable[str]) -> frozenset[str]:
+        """`names`: as of `ImportTime.imports`, of imports in a file."""
         folder = path.rpartition("/")[0]
         places = set[str]()
-        for name in self.import_times(path)[1].imports:
+        for name in names:
             dots = len(name) - len(name.lstrip("."))
             starts = {*self._roots, folder}
             if dots:
@@ -456,19 +460,16 @@ class Comparison:
     def not_imported_now(self) -> set[str]:
         """The modules of the run that no file imports any more from which an import could start."""
         edges = dict(self.executed.imports)
-        lost = False
         for path, change in self.changes.items():
-            before = frozenset(edges.get(path, ()))
-            if not before:
-                continue
-            now = frozenset[str]()
+            places = frozenset[str]()
             if change.state_now:
-                at_run_time = self.executed.runtime.get(path, ())
-                now = before & (self._places_imported(path) | frozenset(at_run_time))
-                now |= self.run_files_imported(path)
-            edges[path] = tuple(now)
-            lost = lost or not before <= now
-        if not lost:
+                content = self.import_times(path)[1]
+                places = self._places_of(path, (*content.imports, *content.later_imports))
+                places |= frozenset(self.executed.runtime.get(path, ()))
+            edges[path] = tuple(places & self.executed.modules.keys())
+        if all(
+            {*edges[path]}.issuperset(self.executed.imports.get(path, ())) for path in self.changes
+        ):
             return set()
         removed = {path for path, change in self.changes.items() if not change.state_now}
         starts = {path for path in self.executed.modules if self.is_collected(path)}

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 _MAGIC: Final = frozenset("*?[")
 """What makes a pattern of a listing more than one name."""
 _OWN_STATE: Final = (".git/kl/", ".kl/")
+"""Folders that kl itself reads and writes while tests run."""
 _OPTIMIZED: Final = 0x1
 """Flag of the code of functions; the body of a class has none (inspect.CO_OPTIMIZED)."""
 _AT_ONCE: Final = 150

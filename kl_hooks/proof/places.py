@@ -1,4 +1,6 @@
-"""What a test leaves changed, as a run records it: `app.py:REGISTRY`, `:os.environ`, `conftest.py:db()`."""
+"""What a test leaves changed, as a run records it: `app.py:REGISTRY`, `:os.environ`,
+`conftest.py:db()`.
+"""
 
 from __future__ import annotations
 
@@ -50,5 +52,5 @@ def place_in_words(place: str) -> str:
 
 
 def name_of(place: str) -> str:
-    """The name at the end of a place: a value may be found in another module than it was left in."""
+    """The name at the end of a place: a value may be used from another module than has it."""
     return place.rpartition(":")[2]

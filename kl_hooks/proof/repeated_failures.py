@@ -7,7 +7,7 @@ what it had found when it failed, or ran together with those that left it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from kl_hooks.evidence.ledger import Entry, selection_limits
@@ -30,8 +30,8 @@ def results_of_content(
     return {name: run.without(stale[name]) if name in stale else run for name, run in runs.items()}
 
 
-class _Found(NamedTuple):
-    """Something that a test found changed when it failed."""
+class _LeftState(NamedTuple):
+    """Something that tests left changed, and that a test found when it failed."""
 
     state: Read
     writers: frozenset[str]
@@ -43,9 +43,14 @@ def stale_passes(runs: Mapping[str, OtherRun]) -> dict[str, dict[str, Verdict]]:
     ordered = [runs[entry.id] for entry in newest_first(run.original for run in runs.values())]
     stale: dict[str, dict[str, Verdict]] = {}
     for position, failed_run in enumerate(ordered):
-        for test in sorted(failed_run.failures):
-            passes = [run for run in ordered[:position] if _passed(run, test)]
-            for name, reason in _to_repeat(failed_run, test, passes):
+        passes_of = {
+            test: [run for run in ordered[:position] if _passed(run, test)]
+            for test in sorted(failed_run.failures)
+        }
+        # only where one of them passed since: it takes the reads of all tests
+        writers = _writers_of(failed_run) if any(passes_of.values()) else {}
+        for test, passes in passes_of.items():
+            for name, reason in _to_repeat(failed_run, test, passes, writers):
                 for run in passes if name == test else ordered:
                     if _is_valid(run, name):
                         stale.setdefault(run.original.id, {})[name] = Verdict(STALE, reason)
@@ -53,14 +58,17 @@ def stale_passes(runs: Mapping[str, OtherRun]) -> dict[str, dict[str, Verdict]]:
 
 
 def _to_repeat(
-    failed_run: OtherRun, test: str, passes: Sequence[OtherRun]
+    failed_run: OtherRun,
+    test: str,
+    passes: Sequence[OtherRun],
+    writers: Mapping[Read, Set[str]],
 ) -> Iterator[tuple[str, str]]:
     """The tests that must run together after one that failed, and why. `passes`: the newer runs of
-    the content in which it passed.
+    the content in which it passed; `writers`: of the run in which it failed.
     """
-    for found in _found_changed(failed_run, test) if passes else ():
-        if not any(_found_again(run, test, found) for run in passes):
-            yield from _reasons(failed_run, test, found)
+    for left in _found_changed(failed_run, test, writers) if passes else ():
+        if not any(_is_found_again(run, test, left) for run in passes):
+            yield from _reasons(failed_run, test, left)
 
 
 def _passed(run: OtherRun, test: str) -> bool:
@@ -72,43 +80,54 @@ def _is_valid(run: OtherRun, test: str) -> bool:
     return verdict is not None and verdict.state == VALID
 
 
-def _found_changed(run: OtherRun, test: str) -> Iterator[_Found]:
-    """What the test found changed in a run, or all tests did."""
-    executed = run.executed
-    if executed is None:
-        return
-    reads = executed.reads.tests if executed.reads is not None else {}
+def _writers_of(run: OtherRun) -> dict[Read, set[str]]:
+    """State → the tests, and set-ups of fixtures, of a run that left it."""
     writers: dict[Read, set[str]] = {}
-    for writer, places in executed.left.items():
+    if run.executed is None:
+        return writers
+    for writer, places in run.executed.left.items():
         for path, name in places:
             writers.setdefault(Read(STATES, f"{path}:{name}"), set()).add(writer)
-    for toucher, own_reads in reads.items():
-        for read in own_reads:
+    for toucher, reads in _reads_of(run).items():
+        for read in reads:
             if read.path == TOUCHED:  # a file, a cache: who looked for it has read it as stored
                 writers.setdefault(Read(STORED, read.pattern), set()).add(toucher)
+    return writers
+
+
+def _reads_of(run: OtherRun) -> Mapping[str, frozenset[Read]]:
+    """Test → what it read in a run."""
+    if run.executed is None or run.executed.reads is None:
+        return {}
+    return run.executed.reads.tests
+
+
+def _found_changed(
+    run: OtherRun, test: str, writers: Mapping[Read, Set[str]]
+) -> Iterator[_LeftState]:
+    """What the test found changed in a run, or all tests did."""
+    own_reads = _reads_of(run).get(test, frozenset())
     for state in sorted(writers):
         others = writers[state] - {test}
-        is_found = state in reads.get(test, ()) or (
-            state.path == STATES and is_for_all(state.pattern)
-        )
-        if others and is_found:
-            yield _Found(state, frozenset(others))
+        is_shared = state.path == STATES and is_for_all(state.pattern)
+        if others and (is_shared or state in own_reads):
+            yield _LeftState(state, frozenset(others))
 
 
-def _found_again(run: OtherRun, test: str, found: _Found) -> bool:
+def _is_found_again(run: OtherRun, test: str, left: _LeftState) -> bool:
     """Whether a run of the test had the same before it, as far as a run can show that."""
     if not selection_limits(run.original.receipt.selection):
         return True
-    reads = run.executed.reads if run.executed is not None else None
-    is_read = reads is not None and found.state in reads.tests.get(test, ())
-    return (is_read and found.state.path == STATES) or found.writers <= run.verdicts.keys()
+    # that it looked for a file does not show that the file was there
+    is_read = left.state.path == STATES and left.state in _reads_of(run).get(test, ())
+    return is_read or left.writers <= run.verdicts.keys()
 
 
-def _reasons(run: OtherRun, test: str, found: _Found) -> Iterator[tuple[str, str]]:
+def _reasons(run: OtherRun, test: str, left: _LeftState) -> Iterator[tuple[str, str]]:
     """The tests that must run together, and why."""
-    place = place_in_words(found.state.pattern)
-    first = min(found.writers)
+    place = place_in_words(left.state.pattern)
+    first = min(left.writers)
     failed = f"failed in run {run.original.receipt.run[:8]}"
     yield test, f"it {failed} where {first} had left {place} changed, and passed only without that"
-    for writer in found.writers:
+    for writer in left.writers:
         yield writer, f"it leaves {place} changed, with which {test} {failed}"

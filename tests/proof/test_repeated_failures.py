@@ -23,11 +23,11 @@ def run(
     name: str,
     *results: str,
     left: Mapping[str, Sequence[tuple[str, str]]] = LEFT,
-    found: Sequence[Read] = (LIMIT,),
+    reads: Sequence[Read] = (LIMIT,),
     touched: Sequence[Read] = (),
     is_whole: bool = False,
 ) -> OtherRun:
-    """A run of the content. `found`: what `TEST` read; `left`: what tests left changed."""
+    """A run of the content. `reads`: those of `TEST`; `left`: what tests left changed."""
     has_failed = any("=" in result for result in results)
     selection = {} if is_whole else PART
     entry = made(name, *results, selection=selection, **({"result": FAILED} if has_failed else {}))
@@ -36,7 +36,7 @@ def run(
         {test: {} for test in tests},
         {},
         left={test: tuple(places) for test, places in left.items() if test in tests},
-        reads=Reads(tests={TEST: frozenset(found), WRITER: frozenset(touched)}),
+        reads=Reads(tests={TEST: frozenset(reads), WRITER: frozenset(touched)}),
     )
     valid = dict.fromkeys(tests, Verdict(VALID))
     return OtherRun(entry, entry, valid, Difference(), executed, is_own=True)
@@ -44,7 +44,7 @@ def run(
 
 def stale(*runs: OtherRun) -> dict[str, list[str]]:
     """Run → the tests whose results do not count."""
-    by_id = {one.original.id: one for one in runs}
+    by_id = {recorded.original.id: recorded for recorded in runs}
     return {
         by_id[name].original.receipt.run[:2]: sorted(tests)
         for name, tests in stale_passes(by_id).items()
@@ -55,9 +55,9 @@ FAILING = run("a1", WRITER, f"{TEST}=failed", OTHER)
 
 
 def test_a_pass_alone_takes_no_failure_back() -> None:
-    alone = run("a2", TEST, found=())
+    alone = run("a2", TEST, reads=())
     assert stale(FAILING, alone) == {"a2": [TEST], "a1": [WRITER]}
-    reasons = stale_passes({one.original.id: one for one in (FAILING, alone)})
+    reasons = stale_passes({recorded.original.id: recorded for recorded in (FAILING, alone)})
     assert reasons[alone.original.id][TEST].reason == (
         f"it failed in run {FAILING.original.receipt.run[:8]} where {WRITER} had left LIMIT of app.py"
         " changed, and passed only without that"
@@ -66,33 +66,33 @@ def test_a_pass_alone_takes_no_failure_back() -> None:
     again = run("a3", WRITER)
     assert stale(FAILING, alone, again) == {"a2": [TEST], "a1": [WRITER], "a3": [WRITER]}
     # an older pass is none since
-    assert stale(run("a0", TEST, found=()), FAILING) == {}
+    assert stale(run("a0", TEST, reads=()), FAILING) == {}
 
 
 @pytest.mark.parametrize(
     "since",
     [
         run("a2", TEST),
-        run("a2", WRITER, TEST, found=()),
-        run("a2", TEST, found=(), is_whole=True),
+        run("a2", WRITER, TEST, reads=()),
+        run("a2", TEST, reads=(), is_whole=True),
     ],
     ids=["it found the same", "both ran", "the whole suite ran"],
 )
 def test_a_pass_with_what_was_changed_takes_it_back(since: OtherRun) -> None:
     assert stale(FAILING, since) == {}
-    assert stale(FAILING, since, run("a3", TEST, found=())) == {}
+    assert stale(FAILING, since, run("a3", TEST, reads=())) == {}
 
 
 def test_only_what_the_test_found_and_another_one_left_is_asked_for() -> None:
-    alone = run("a2", TEST, found=())
-    nothing_found = run("a1", WRITER, f"{TEST}=failed", found=())
-    assert stale(nothing_found, alone) == {}
-    computed = run("a1", WRITER, f"{TEST}=failed", found=[Read(STORED, "app.py:LIMIT")])
+    alone = run("a2", TEST, reads=())
+    without_reads = run("a1", WRITER, f"{TEST}=failed", reads=())
+    assert stale(without_reads, alone) == {}
+    computed = run("a1", WRITER, f"{TEST}=failed", reads=[Read(STORED, "app.py:LIMIT")])
     assert stale(computed, alone) == {}
     own = run("a1", f"{TEST}=failed", left={TEST: LEFT[WRITER]})
     assert stale(own, alone) == {}
     # what the process has, whatever the test names
-    clock = run("a1", WRITER, f"{TEST}=failed", left={WRITER: (("", "time.time"),)}, found=())
+    clock = run("a1", WRITER, f"{TEST}=failed", left={WRITER: (("", "time.time"),)}, reads=())
     assert stale(clock, alone) == {"a2": [TEST], "a1": [WRITER]}
 
 
@@ -103,16 +103,16 @@ def test_a_file_that_the_test_looks_for_was_written_by_another_one() -> None:
         WRITER,
         f"{TEST}=failed",
         left={},
-        found=looks,
+        reads=looks,
         touched=[Read(TOUCHED, "build/x.txt()")],
     )
     # it looks for the file each time
-    assert stale(failing, run("a2", TEST, found=looks)) == {"a2": [TEST], "a1": [WRITER]}
-    assert stale(failing, run("a2", WRITER, TEST, found=looks)) == {}
+    assert stale(failing, run("a2", TEST, reads=looks)) == {"a2": [TEST], "a1": [WRITER]}
+    assert stale(failing, run("a2", WRITER, TEST, reads=looks)) == {}
 
 
 def test_what_does_not_count_anyway_stays_out() -> None:
-    alone = run("a2", TEST, found=())
+    alone = run("a2", TEST, reads=())
     unknown = OtherRun(
         alone.entry,
         alone.original,

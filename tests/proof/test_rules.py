@@ -1389,6 +1389,17 @@ REGISTERING = {
         (REGISTRY, {"test_a.py": None}, "b"),
         (REGISTRY, {"test_a.py": "def test_a(): ...\n"}, "ab"),
         (REGISTRY, {"test_a.py": "import csvs\ndef test_a(): assert 1\n"}, "a"),
+        # an import inside a function, and one that another file has now
+        (
+            {**REGISTRY, "test_a.py": "def test_a():\n    import csvs\n    assert csvs\n"},
+            {"test_a.py": "def test_a():\n    import csvs\n    assert 1\n"},
+            "a",
+        ),
+        (
+            REGISTRY,
+            {"test_a.py": "def test_a(): ...\n", "test_c.py": "import csvs\ndef test_c(): ...\n"},
+            "ac",
+        ),
         # a decorator that stores, and one that does not
         (REGISTERING, {"csvs.py": REGISTERING["csvs.py"].replace("def csv", "def tsv")}, "ab"),
         (REGISTERING, {"csvs.py": "from registry import register, wraps\n"}, "ab"),
@@ -1407,7 +1418,7 @@ REGISTERING = {
             {"test_a.py": None},
             "b",
         ),
-        # of the library: nobody knows who uses it
+        # of the library: any test may use it
         (REGISTRY, {"csvs.py": f"{REGISTRY['csvs.py']}import logging\nlogging.disable()\n"}, "abc"),
         # of the module itself: its body may decide what it leaves
         (REGISTRY, {"csvs.py": f"{REGISTRY['csvs.py']}OWN = []\nOWN.append(1)\n"}, "ab"),
