@@ -167,6 +167,9 @@ def conftest_changed(comparison: Comparison, change: FileChange) -> Iterator[Eff
     before, now = (dict(symbols.hashes) if symbols else {} for symbols in (old, new))
     changed = {symbol for symbol in before | now if before.get(symbol) != now.get(symbol)}
     hooks = {symbol.rpartition(".")[2] for symbol in changed if ":_.pytest_" in symbol}
+    # one that is imported or assigned is no symbol
+    names_before, names_now = (symbols.names if symbols else frozenset() for symbols in (old, new))
+    hooks |= {name for name in names_before ^ names_now if name.startswith("pytest_")}
     for hook in sorted(hooks - _HOOKS_OF_FOLDERS):
         yield Effect(f"{hook} in {change.path} differs, which gets all tests")
 
@@ -378,14 +381,16 @@ def import_effect_changed(comparison: Comparison, change: FileChange) -> Iterato
     old, new = comparison.import_times(path)
     before = Counter(zip(old.effects, old.reaches, strict=True))
     now = Counter(zip(new.effects, new.reaches, strict=True))
+    reason = f"what importing {path} changes elsewhere is not the same"
     reached = {names for _, names in [*(before - now), *(now - before)]}
     for names in sorted(reached):
-        yield from _effects_of_import(comparison, path, names)
+        yield from _effects_of_import(comparison, path, names, reason)
 
 
-def _effects_of_import(comparison: Comparison, path: str, names: str) -> Iterator[Effect]:
-    """`names`: as of `ImportTime.reaches`."""
-    reason = f"what importing {path} changes elsewhere is not the same"
+def _effects_of_import(
+    comparison: Comparison, path: str, names: str, reason: str
+) -> Iterator[Effect]:
+    """For the tests that need what a statement changes. `names`: as of `ImportTime.reaches`."""
     owners = [frozenset(comparison.owners(name)) for name in names.split()]
     # of a test file, which is imported before all tests, all of them count
     if owners and all(owners) and not comparison.is_collected(path):
@@ -396,15 +401,12 @@ def _effects_of_import(comparison: Comparison, path: str, names: str) -> Iterato
 
 def module_not_imported_now(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """What a module leaves elsewhere is not there where nothing imports it any more."""
-    for path in comparison.not_imported_now:
-        if path not in comparison.imported_by(change.path):
-            continue
+    for path in sorted(comparison.not_imported_now & comparison.imported_by(change.path)):
         reason = f"{path} is not imported any more"
-        if comparison.affected(path):
-            yield Effect(reason, needs(comparison.needing(comparison.affected(path))))
+        if affected := comparison.affected(path):
+            yield Effect(reason, needs(comparison.needing(affected)))
         for names in comparison.import_times(path)[0].reaches:
-            if not all(any(comparison.owners(name)) for name in names.split()) or not names:
-                yield Effect(reason)
+            yield from _effects_of_import(comparison, path, names, reason)
 
 
 def first_import(comparison: Comparison, change: FileChange) -> Iterator[Effect]:

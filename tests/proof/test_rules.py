@@ -1493,3 +1493,16 @@ def test_a_test_that_comes_from_another_file_reaches_who_gets_it(added: str, tes
     results, _ = verdicts(before, {**before, "shared.py": before["shared.py"] + added})
     stale = {name for name, verdict in results.items() if verdict.reason}
     assert {name[5] for name in stale} == set(tests)
+
+
+def test_a_hook_that_a_conftest_imports_reaches_those_of_other_folders() -> None:
+    hook = "pytest_collection_modifyitems"
+    before = {
+        "plugin.py": HOOK.format(hook, 1),
+        "unit/conftest.py": "import plugin\n",
+        "unit/test_a.py": "def test_a(): ...\n",
+        "whole/test_b.py": "def test_b(): ...\n",
+    }
+    now = {"unit/conftest.py": f"import plugin\nfrom plugin import {hook}\n"}
+    results, _ = verdicts(before, {**before, **now})
+    assert {name[-4] for name, verdict in results.items() if verdict.reason} == {"a", "b"}
