@@ -867,11 +867,19 @@ class States:
                     places.setdefault(identity(value), set()).add((names["__file__"], name))
         return places
 
-    def set_up(self, executed: Iterable[int]) -> None:
+    def set_up(self, owner: Owner, executed: Iterable[int]) -> None:
         """The set-up of a test is over: what it put back depends on no earlier test."""
         for holder in [*self._changed]:
             if not holder.namers.isdisjoint(executed) and holder.is_as_before():
-                self._written(holder, None)
+                self._put_back(owner, holder)
+
+    def _put_back(self, owner: Owner, holder: Holder) -> None:
+        """A test made a state again what it was before the first one: later tests lose what was
+        left there.
+        """
+        if holder in self._changed:
+            self.note(owner, holder, TOUCHED)
+        self._written(holder, None)
 
     def end(
         self,
@@ -903,8 +911,10 @@ class States:
         for holder in used:
             if holder.is_same():
                 continue
-            if holder.is_torn_down() or holder.is_as_before():
+            if holder.is_torn_down():
                 self._written(holder, None)
+            elif holder.is_as_before():
+                self._put_back(owner, holder)
             elif self._is_memoized(holder, executed, *memoized(executed)):
                 self._written(holder, holder.writer)
                 self._store(holder)

@@ -1089,7 +1089,7 @@ class Tracer:
                     for fixture in context.fixtures:
                         self.states.check(context, fixture.values)
             elif self.states is not None:
-                self.states.set_up(context.started[0])
+                self.states.set_up(context, context.started[0])
 
     def _use_class(self, context: Context, item: Any) -> None:
         """Tests of a class share its attributes."""

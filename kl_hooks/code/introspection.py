@@ -13,8 +13,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+import symtable
+import warnings
+from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from importlib.util import decode_source
 from typing import Any, Final, Self, TypeGuard
 
 from kl_hooks.code.scanner.parser import nodes_inside, parse_tree
@@ -103,6 +107,8 @@ class SymbolUses:
     """Identifiers that it loads or asks for as attributes, and those in strings: code may ask for
     `app.Shape` or make a type of "list[Shape]".
     """
+    variables: set[str] = field(default_factory=set)
+    """Of these names those that only name variables of functions: nothing else has them."""
     listed: set[str] = field(default_factory=set)
     """Modules whose namespace it lists."""
     lists_own: bool = False
@@ -144,6 +150,11 @@ class SymbolUses:
             name: set(value) if isinstance(value, list) else value for name, value in plain.items()
         }
         return cls(**values)
+
+    @property
+    def shared_names(self) -> Set[str]:
+        """The names of what outlives a call: globals, attributes, what strings may name."""
+        return self.names - self.variables
 
     @property
     def lists_anything(self) -> bool:
@@ -204,15 +215,51 @@ class Introspection:
 def introspection(content: bytes) -> Introspection:
     """Read the uses of a file of this content. Never raises for bad source."""
     try:
-        tree = parse_tree(content)
-        return _Reader(tree).read()
+        return _Reader(parse_tree(content), _Variables(content)).read()
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         return Introspection(error=str(problem))
 
 
+class _Variables:
+    """The variables of the functions of a file, as the compiler tells them from globals."""
+
+    def __init__(self, content: bytes) -> None:
+        self._functions: dict[tuple[str, int], set[str]] = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # the parser takes what the compiler refuses: no variable is known then
+            with suppress(SyntaxError):
+                self._add(symtable.symtable(decode_source(content), "", "exec"))
+
+    def _add(self, table: symtable.SymbolTable) -> tuple[set[str], set[str]]:
+        """The variables and the globals in a scope, with all that is inside."""
+        variables: set[str] = set()
+        others: set[str] = set()
+        for symbol in table.get_symbols():
+            if symbol.is_global() or symbol.is_imported():
+                others.add(symbol.get_name())
+            else:
+                variables.add(symbol.get_name())
+        for inner in table.get_children():
+            inner_variables, inner_others = self._add(inner)
+            variables |= inner_variables
+            others |= inner_others
+        if table.get_type() == "function":
+            place = (table.get_name(), table.get_lineno())
+            self._functions.setdefault(place, set()).update(variables - others)
+        return variables, others
+
+    def of(self, function: Function) -> Set[str]:
+        """Those of a function and of all that is inside."""
+        return self._functions.get((function.name, function.lineno), frozenset())
+
+
 class _Reader:
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, variables: _Variables) -> None:
         self._tree = tree
+        self._variables = variables
+        self._shared: dict[str, set[str]] = {}
+        """Symbol → names that are more than variables."""
         self._imported: dict[str, str] = {}
         """Name → module or `module.name` that it is imported from."""
         self._modules: dict[str, str] = {}
@@ -227,6 +274,8 @@ class _Reader:
             self._note_import(node)
         for statement in self._tree.body:
             self._statement(statement, _AT_IMPORT)
+        for symbol, uses in self._symbols.items():
+            uses.variables = uses.names - self._shared.get(symbol, set())
         return Introspection(self._symbols, self._bases, self._aliases, frozenset(self._stars))
 
     def _note_import(self, node: ast.AST) -> None:
@@ -262,8 +311,10 @@ class _Reader:
             for expression in _evaluated_by_import(statement):
                 self._code(expression, symbol)
             name = _inside(symbol, statement.name)
-            for inner in (*ast.iter_child_nodes(statement.args), *statement.body):
-                self._code(inner, name)
+            for argument in ast.iter_child_nodes(statement.args):
+                self._code(argument, name)
+            for inner in statement.body:
+                self._code(inner, name, self._variables.of(statement))
             if statement.returns is not None:
                 self._code(statement.returns, name)
             return
@@ -313,9 +364,12 @@ class _Reader:
                 if isinstance(target, ast.Name) and isinstance(value, ast.Name | ast.Attribute):
                     self._aliases[target.id] = named
 
-    def _code(self, root: ast.AST, symbol: str) -> None:
-        """Add what a piece of code uses, with all that is inside."""
+    def _code(self, root: ast.AST, symbol: str, variables: Set[str] = frozenset()) -> None:
+        """Add what a piece of code uses, with all that is inside. `variables`: of the function that
+        it is in.
+        """
         uses = self._symbols.setdefault(symbol, SymbolUses())
+        shared = self._shared.setdefault(symbol, set())
         nodes = nodes_inside(root)
         # first what is in another node, then what each means
         texts = [node for node in nodes if _is_text(node)]
@@ -325,11 +379,15 @@ class _Reader:
         attribute_bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
         for node in nodes:
             if isinstance(node, ast.Name):
+                if node.id not in variables:
+                    shared.add(node.id)
                 self._name(node, uses, is_value=id(node) not in attribute_bases)
             elif isinstance(node, ast.Attribute):
+                shared.add(node.attr)
                 self._attribute(node, uses, is_value=id(node) not in attribute_bases)
             elif isinstance(node, ast.Constant):
                 if id(node) not in unused:
+                    shared.update(_names(node))
                     uses.names.update(_names(node))
                 uses.reads_docs = uses.reads_docs or node.value == "__doc__"
                 uses.reads_code = uses.reads_code or _shows_lines(node.value)
@@ -361,8 +419,9 @@ class _Reader:
         else:
             value = None
         if isinstance(value, str) and ">>>" in value:
-            uses = self._symbols.setdefault(_AT_IMPORT, SymbolUses())
-            uses.names.update(_IDENTIFIER.findall(value))
+            names = _IDENTIFIER.findall(value)
+            self._symbols.setdefault(_AT_IMPORT, SymbolUses()).names.update(names)
+            self._shared.setdefault(_AT_IMPORT, set()).update(names)
 
     def _attribute(self, node: ast.Attribute, uses: SymbolUses, *, is_value: bool) -> None:
         uses.names.add(node.attr)

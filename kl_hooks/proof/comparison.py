@@ -68,6 +68,21 @@ class Names(NamedTuple):
     """Without functions that store what they compute."""
 
 
+class Near(NamedTuple):
+    """What joins other code to some functions: it calls one of them, or one of them calls it."""
+
+    symbols: frozenset[int]
+    called: frozenset[str]
+    """The names by which other code calls them."""
+    names: frozenset[str]
+    """The names in their code."""
+
+    def joins(self, name: str, executed: Set[int], names: Set[str]) -> bool:
+        """Whether it joins a function. `executed`: the symbols that it is; `names`: in its code."""
+        is_one = not executed.isdisjoint(self.symbols)
+        return is_one or name in self.names or not names.isdisjoint(self.called)
+
+
 class Comparison:
     """The Python files that differ between the content of a run and another one, and the run."""
 
@@ -681,28 +696,62 @@ class Comparison:
             uses_of_file = self.introspection(user)
             for symbol, uses in uses_of_file.symbols.items():
                 is_own_import = user == path and uses_of_file.runs_at_import(symbol)
-                if name in uses.names and not is_own_import:
+                if name in uses.shared_names and not is_own_import:
                     everything |= self._touch_of(user, symbol, uses_of_file)
             if uses_of_file.error or name in uses_of_file.names_of_bases:
                 everything |= Touch(files=self.needing([user]))
         return everything
 
-    def names_in(self, test: TestFacts, files: Set[str]) -> Names:
-        """The names in the code of some files that a test executed."""
+    def names_in(self, test: TestFacts, files: Set[str], near: Near | None = None) -> Names:
+        """The names in the code of some files that a test executed. `near`: only where that is
+        joined to these symbols.
+        """
         everything = set[str]()
         computing = set[str]()
         for path in files & {self.symbols.paths[index] for index in test.own}:
-            uses_of_file = self.introspection(path)
             for symbol, indexes in self._indexes_in(path).items():
                 executed = indexes & test.own
                 if not executed:
                     continue
-                names = uses_of_file.symbols[symbol].names
-                names = names | {uses_of_file.aliases.get(name, name) for name in names}
+                names = self._names_of(path, symbol)
+                if near and not (
+                    near.joins(_last(symbol), executed, names)
+                    or any(map(self._is_called_without_name, executed))
+                ):
+                    continue
                 everything |= names
                 if not executed <= self._storing:
                     computing |= names
         return Names(frozenset(everything), frozenset(computing))
+
+    def _names_of(self, path: str, symbol: str) -> Set[str]:
+        """The names in the code of a symbol but its variables, those that imports rename by both of
+        their names.
+        """
+        uses_of_file = self.introspection(path)
+        names = uses_of_file.symbols[symbol].shared_names
+        return names | {uses_of_file.aliases.get(name, name) for name in names}
+
+    def near(self, symbols: Set[int]) -> Near | None:
+        """What joins other code to these functions; None where any code may call them."""
+        if any(map(self._is_called_without_name, symbols)):
+            return None
+        called = frozenset(_last(self.symbols.local(index)) for index in symbols)
+        names = set[str]()
+        for path in {self.symbols.paths[index] for index in symbols}:
+            for symbol, indexes in self._indexes_in(path).items():
+                if not indexes.isdisjoint(symbols):
+                    names |= self._names_of(path, symbol)
+        return Near(frozenset(symbols), called, frozenset(names))
+
+    def _is_called_without_name(self, index: int) -> bool:
+        """Whether code calls a function that does not name it: as `with` calls `__enter__`, or by
+        the name of what a decorator returned.
+        """
+        name = self.symbols.local(index)
+        last = _last(name)
+        is_special = last.startswith("__") and last.endswith("__")
+        return is_special or ".<locals>." in name
 
     @cached_property
     def _storing(self) -> frozenset[int]:
@@ -875,6 +924,10 @@ class TestFacts:
     def needs_any(self, files: Set[str]) -> bool:
         """Whether what it needs by imports starts at one of these files."""
         return not (files.isdisjoint(self.own_starts) and files.isdisjoint(self.behind.files))
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _is_or_is_in(name: str, outer: str) -> bool:

@@ -150,6 +150,16 @@ class RunFacts:
     why_not_executed: str = ""
     """Why it recorded no executed symbols, where that is known."""
 
+    def has_other_distributions(self, difference: Difference) -> bool:
+        """Whether something that it had installed is another now, or is required otherwise."""
+        changed = self.changed_distributions(difference)
+        return bool(changed or self.added or self.start or self.new)
+
+    @property
+    def has_other_files(self) -> bool:
+        """Whether something differs on disk, or in the environment, that git does not show."""
+        return bool(self.other_bytes or self.appeared or self.relisted or self.variables)
+
     def changed_distributions(self, difference: Difference) -> dict[str, str]:
         """Distribution → why its recorded version is not what is installed now, or what the other
         content requires.

@@ -20,19 +20,21 @@ from kl_hooks.evidence.reads import RESET, STATES, STORED, TOUCHED, Read
 from kl_hooks.evidence.snapshot import Snapshot, newest_first
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import once
-from kl_hooks.proof.comparison import Comparison, Names, TestFacts, Touch
+from kl_hooks.proof.comparison import Comparison, Names, Near, TestFacts, Touch
+from kl_hooks.proof.effect import Effect
 from kl_hooks.proof.facts import STALE, VALID, Difference, Verdict
 from kl_hooks.proof.other_runs import OtherRun, other_runs
 from kl_hooks.proof.places import (
     LOGGERS,
     RANDOM,
     UNNAMED,
-    WORKING_FOLDER,
     is_for_all,
+    is_stored,
     name_of,
     names_of,
     place_in_words,
 )
+from kl_hooks.proof.verdict import effects_of, reasons_against
 from kl_hooks.workspace import Workspace
 
 _SETTING: Final = frozenset(
@@ -189,11 +191,15 @@ def _tree(entry: Entry) -> str | None:
     return entry.receipt.tree_all or entry.receipt.tree
 
 
+_FUNCTIONS: Final = ("function:", "method:")
+
+
 class _Comparisons:
     """The runs compared with the content, each once."""
 
     def __init__(self, runs: Sequence[OtherRun]) -> None:
         self._by_run: dict[str, Comparison] = {}
+        self._effects: dict[str, list[Effect]] = {}
         others = (run.changes for run in runs if not run.is_own)
         self._other = next(others, Difference())
 
@@ -210,6 +216,28 @@ class _Comparisons:
                 )
             self._by_run[run.original.id] = Comparison(run.executed, difference)
         return self._by_run[run.original.id]
+
+    def near_changes(self, older: OtherRun, newer: OtherRun, test: TestFacts) -> Near | None:
+        """What joins the functions of a newer run's test that are not as an older run of the test
+        executed them, or that it did not execute then. None where it may do otherwise by more than
+        these.
+        """
+        verdict = older.verdicts.get(test.nodeid)
+        if verdict is None or not verdict.symbols or older.differs_outside_git:
+            return None
+        if not all(symbol.startswith(_FUNCTIONS) for symbol in verdict.symbols):
+            return None
+        comparison = self.of(older)
+        if older.original.id not in self._effects:
+            self._effects[older.original.id] = effects_of(comparison)
+        before = comparison.test(test.nodeid)
+        effects = self._effects[older.original.id]
+        if len(list(reasons_against(comparison, effects, before))) > 1:
+            return None
+        executed_before = {comparison.executed.symbols[index] for index in before.own}
+        comparison = self.of(newer)
+        symbols = comparison.executed.symbols
+        return comparison.near({i for i in test.own if symbols[i] not in executed_before})
 
 
 class _Spoiled(NamedTuple):
@@ -320,6 +348,9 @@ def _spoiled_by_touch(
         comparison = comparisons.of(run)
         for test in map(comparison.test, new):
             names = comparison.names_in(test, files)
+            if any(_touches(test, names, state) for state in relying.tests):
+                near = comparisons.near_changes(ordered[place], run, test)
+                names = comparison.names_in(test, files, near)
             for state in sorted(relying.tests):
                 if _touches(test, names, state):
                     yield from relying.spoiled_by(test.nodeid, state)
@@ -343,8 +374,11 @@ def _spoiled_by_absence(
             for name in _valid_tests(other)
         }
         for test in map(comparison.test, new):
-            names = comparison.names_in(test, files).everywhere
-            found_states = {read.pattern for read in test.reads if read.path in (STATES, STORED)}
+            near = comparisons.near_changes(ordered[place], run, test)
+            names = comparison.names_in(test, files, near).everywhere
+            before = comparisons.of(ordered[place]).test(test.nodeid)
+            reads = test.reads | before.reads
+            found_states = {read.pattern for read in reads if read.path in (STATES, STORED)}
             for state in sorted(leaving):
                 is_used = is_for_all(state) or state in found_states
                 is_used = is_used or not names.isdisjoint(names_of(state))
@@ -417,9 +451,9 @@ class _Relying:
             for path, name in self._executed.left.get(test, ()):
                 leaving.setdefault(f"{path}:{name}", set()).add(test)
             for read in self._reads(test):
-                # where the working folder is at the end is known: most tests go back
-                is_set = read.path == TOUCHED and read.pattern.startswith(":")
-                if is_set and read.pattern != WORKING_FOLDER:
+                # what else was touched was put back: its value at the end is known
+                is_set = read.pattern == RANDOM or is_stored(read.pattern)
+                if is_set and read.path == TOUCHED:
                     leaving.setdefault(read.pattern, set()).add(test)
         return {state: frozenset(tests) for state, tests in leaving.items()}
 

@@ -74,6 +74,8 @@ class OtherRun:
     executed: Executed | None = None
     is_own: bool = False
     """Whether it ran on this very content: what is not valid of it had another environment."""
+    differs_outside_git: bool = False
+    """Whether something differs that no commit shows: what is installed, ignored files."""
     not_compared: str = ""
     """Why it is not known whether its environment is as it was."""
 
@@ -209,6 +211,9 @@ class OtherRun:
             verdicts,
             differences[key],
             facts.executed,
+            differs_outside_git=(
+                facts.has_other_files or facts.has_other_distributions(differences[key])
+            ),
             not_compared=not_compared,
         )
 

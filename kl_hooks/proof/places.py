@@ -40,6 +40,11 @@ def is_for_all(place: str) -> bool:
     return place == WORKING_FOLDER or _is_of_process(place)
 
 
+def is_stored(place: str) -> bool:
+    """Whether it is a file, or the results of a function of the library that are cached."""
+    return place.startswith(":") and place.endswith(UNNAMED) and place != LOGGERS
+
+
 def place_in_words(place: str) -> str:
     """A place for a person: `REGISTRY of app.py`."""
     path, _, name = place.rpartition(":")

@@ -6,11 +6,11 @@ differ) or not assessed (with the reason).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Final
 
-from kl_hooks.proof.comparison import Comparison
+from kl_hooks.proof.comparison import Comparison, TestFacts
 from kl_hooks.proof.effect import ChangeRule, Effect
 from kl_hooks.proof.facts import STALE, VALID, Difference, FileChange, RunFacts, Verdict
 from kl_hooks.proof.read_rules import (
@@ -37,9 +37,9 @@ def judge_results(
     """
     verdicts = _by_content(run, difference, list(nodeids))
     _judge_disk(run, difference, verdicts)
-    changed = run.changed_distributions(difference)
-    if not (changed or run.added or run.start or run.new):
+    if not run.has_other_distributions(difference):
         return verdicts
+    changed = run.changed_distributions(difference)
     for name, verdict in verdicts.items():
         if verdict.state == VALID:
             reasons = (rule(run, changed, name) for rule in ENVIRONMENT_RULES)
@@ -49,9 +49,7 @@ def judge_results(
 
 def _judge_disk(run: RunFacts, difference: Difference, verdicts: dict[str, Verdict]) -> None:
     """Take back what rests on files that git shows no change of, and that are others on disk."""
-    if run.executed is None or not (
-        run.other_bytes or run.appeared or run.relisted or run.variables
-    ):
+    if run.executed is None or not run.has_other_files:
         return
     comparison = Comparison(run.executed, Difference())
     effects = list(disk_effects(comparison, run, difference.changes.keys()))
@@ -72,16 +70,30 @@ def _by_content(run: RunFacts, difference: Difference, names: list[str]) -> dict
     if run.executed is None or not (has_source or run.executed.reads is not None):
         return _without_source(run, difference, names)
     comparison = Comparison(run.executed, difference)
-    effects = [
+    effects = effects_of(comparison)
+    return {
+        name: next(reasons_against(comparison, effects, comparison.test(name)), _VALID)
+        for name in names
+    }
+
+
+def effects_of(comparison: Comparison) -> list[Effect]:
+    """What reaches tests of all that differs."""
+    return [
         *_effects(comparison, CHANGE_RULES, comparison.changes.values()),
-        *_effects(comparison, READ_RULES, difference.changes.values()),
+        *_effects(comparison, READ_RULES, comparison.difference.changes.values()),
     ]
-    verdicts = {}
-    for name in names:
-        test = comparison.test(name)
-        reasons = (rule(comparison, effects, test) for rule in (*TEST_RULES, *READ_TEST_RULES))
-        verdicts[name] = next(filter(None, reasons), _VALID)
-    return verdicts
+
+
+def reasons_against(
+    comparison: Comparison, effects: Sequence[Effect], test: TestFacts
+) -> Iterator[Verdict]:
+    """Why a result is not valid for the other content: what each of the rules says, if anything.
+
+    `effects`: as `effects_of` returns them.
+    """
+    rules = (*TEST_RULES, *READ_TEST_RULES)
+    return filter(None, (rule(comparison, effects, test) for rule in rules))
 
 
 def _effects(

@@ -294,6 +294,107 @@ def test_a_new_test_that_calls_a_cached_function_spoils_nothing(
     assert verify(folder) == 0
 
 
+NAMED = {
+    "app.py": """
+names = {}
+IS_FULL = False
+def add(name): names[name] = 1
+def is_known(name): return name in names
+def remove(name): names.pop(name, None)
+def is_full(): return IS_FULL
+def clear():
+    if is_full(): names.clear()
+def is_old(): return False
+class Box:
+    def __init__(self, clears): self.clears = clears
+    def __enter__(self):
+        if self.clears: names.clear()
+    def __exit__(self, *problem): pass
+def box():
+    with Box(is_old()): return True
+def title(text):
+    names = [text]
+    return names[0].title()
+""",
+    "test_a.py": "import app\ndef test_adds(): app.add('ada')\n",
+    "test_m.py": """
+import app
+def test_m():
+    app.remove('bob')
+    app.clear()
+    assert app.title('ada') == 'Ada'
+def test_box(): assert app.box()
+""",
+    "test_z.py": "import app\ndef test_knows(): assert app.is_known('ada')\n",
+}
+FAR = """
+def drop(name): take(name)
+def take(name): remove(name)
+"""
+CHANGES = {
+    "argument": ("test_m.py", "app.remove('bob')", "app.remove('ada')"),
+    "answer": ("app.py", "return IS_FULL", "return not IS_FULL"),
+    "protocol": ("app.py", "def is_old(): return False", "def is_old(): return True"),
+}
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A suite after a run: one test needs what another one leaves, the one between them not."""
+    folder = repository(tmp_path_factory.mktemp("named") / "program", NAMED)
+    assert record(folder) == 0
+    return folder
+
+
+def changed(named: Path, tmp_path: Path, name: str, before: str, now: str) -> Path:
+    """The same with an edit, after the tests that it makes run."""
+    folder = tmp_path / "program"
+    shutil.copytree(named, folder, symlinks=True)
+    assert NAMED[name].count(before) == 1
+    commit(folder, {name: NAMED[name].replace(before, now)})
+    assert record(folder, "--kl-impacted") == 0
+    return folder
+
+
+def test_a_changed_function_resets_nothing_that_neither_it_nor_its_callers_name(
+    named: Path, tmp_path: Path
+) -> None:
+    """The names of its variables are not those of the module. What its test found changed must run
+    with it: nobody knows which of its functions get the other answer.
+    """
+    folder = changed(named, tmp_path, "app.py", "names = [text]", "names = [text, text]")
+    assert impacted(folder) == {"test_a.py::test_adds", "test_m.py::test_m"}
+    assert record(folder, "--kl-impacted") == 0
+    assert verify(folder) == 0
+
+
+def test_what_a_far_function_resets_shows_once_it_ran_with_those_who_leave_it(
+    tmp_path: Path,
+) -> None:
+    test = "import app\ndef test_m(): assert app.drop('bob') is None\n"
+    files = {**NAMED, "app.py": NAMED["app.py"] + FAR, "test_m.py": test}
+    folder = repository(tmp_path / "program", files)
+    assert record(folder) == 0
+    commit(folder, {"test_m.py": test.replace("bob", "ada")})
+    assert record(folder, "--kl-impacted") == 0
+    assert "test_z.py::test_knows" not in impacted(folder)
+    assert verify(folder) == 1
+    assert record(folder, "--kl-impacted") == 0
+    assert "test_z.py::test_knows" in impacted(folder)
+    assert verify(folder) == 1
+
+
+@pytest.mark.parametrize("way", CHANGES)
+@pytest.mark.share(2)
+def test_a_function_may_reset_what_it_did_not_before(named: Path, tmp_path: Path, way: str) -> None:
+    """By another argument, another answer, or where `with` calls it."""
+    folder = changed(named, tmp_path, *CHANGES[way])
+    assert "test_z.py::test_knows" in impacted(folder)
+    assert verify(folder) == 1
+    assert record(folder, "--kl-impacted") == 1
+    assert verify(folder) == 1
+
+
 def test_a_fixture_of_a_module_leaves_something_for_its_tests(
     ordered: Path, tmp_path: Path
 ) -> None:
