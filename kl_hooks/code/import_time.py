@@ -28,6 +28,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, Self
 
 from kl_hooks.code.assignments import is_immutable
+from kl_hooks.code.decorators import QUIET_DECORATORS
 from kl_hooks.code.scanner.parser import parse_tree
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -55,47 +56,6 @@ _TYPING: Final = frozenset(
     for name in names
 )
 """What these modules of the standard library do define (`__all__`)."""
-QUIET_DECORATORS: Final = frozenset(
-    {
-        "builtins.staticmethod",
-        "builtins.classmethod",
-        "builtins.property",
-        "functools.cache",
-        "functools.cached_property",
-        "functools.lru_cache",
-        "functools.wraps",
-        "contextlib.contextmanager",
-        "contextlib.asynccontextmanager",
-        "abc.abstractmethod",
-        "dataclasses.dataclass",
-        "typing.overload",
-        "typing.override",
-        "typing.final",
-        "typing.no_type_check",
-        "typing_extensions.overload",
-        "typing_extensions.override",
-        "typing_extensions.final",
-        "attrs.define",
-        "attrs.frozen",
-        "attrs.mutable",
-        "attr.s",
-        "attr.attrs",
-        "attr.define",
-        "attr.frozen",
-        "attr.mutable",
-        "hypothesis.given",
-        "hypothesis.settings",
-        "hypothesis.example",
-        "pytest.fixture",
-        "pytest.mark.skip",
-        "pytest.mark.skipif",
-        "pytest.mark.xfail",
-        "pytest.mark.usefixtures",
-        "pytest.mark.filterwarnings",
-    }
-)
-"""Decorators that leave nothing behind but what they decorate, by the name that imports give them.
-"""
 DATACLASSES: Final = frozenset(
     {
         name

@@ -17,7 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.code.file_facts import facts_under, load, modules_of, scan_missing
+from kl_hooks.code.decorators import full_names, is_executed_by_calls_alone
+from kl_hooks.code.file_facts import facts_under, load, modules_of, outlines, scan_missing
 from kl_hooks.code.languages import content_keys, scanners_of
 from kl_hooks.code.modules import MARKERS, ModuleIndex, absolute
 from kl_hooks.errors import KlError
@@ -40,7 +41,7 @@ from kl_hooks.proof.read_trace import ReadTrace
 from kl_hooks.store.redaction import may_hold_secret, shows_secret
 
 if TYPE_CHECKING:
-    from kl_hooks.code.scanner.parser import Facts, Key
+    from kl_hooks.code.scanner.parser import Facts, Key, Outline
     from kl_hooks.git.repository import Repository
     from kl_hooks.workspace import Workspace
 
@@ -360,7 +361,7 @@ class _Resolver:
             self._facts[path] = facts_under(
                 self._content(path), self._modules.get(path, path), path
             )
-        symbols = _Symbols(self._facts)
+        symbols = _Symbols(self._facts, self._outlines())
         by_code = [symbols.find(*code) for code in trace.codes]
         tests: dict[str, dict[str, dict[int, str]]] = {}
         for name, sets in trace.tests.items():
@@ -405,6 +406,16 @@ class _Resolver:
         )
         self.remember()
         return found_executed
+
+    def _outlines(self) -> dict[str, Outline]:
+        """Path → the outline of a file that has decorators."""
+        decorated = [path for path, facts in self._facts.items() if facts["decorators"]]
+        wanted = {self._keys[path] for path in decorated} - self._fresh.keys()
+        with self._ws.store.reading("graph") as db:
+            stored = outlines(db, wanted) if db is not None else {}
+        fresh = {key: facts["outline"] for key, facts in self._fresh.items()}
+        by_key = stored | fresh
+        return {path: by_key.get(self._keys[path], {}) for path in decorated}
 
     def _flaw(self, path: str) -> bool:
         """Whether the file is not what was imported any more, which is noted."""
@@ -684,12 +695,16 @@ class _Resolver:
 class _Symbols:
     """The symbols of files, by index."""
 
-    def __init__(self, facts: Mapping[str, Facts]) -> None:
+    def __init__(self, facts: Mapping[str, Facts], outlines: Mapping[str, Outline]) -> None:
+        """`outlines`: of the files that have decorators."""
+        self._outlines = outlines
         self.rows: list[tuple[str, str, str]] = []
         """(symbol, content hash, path)."""
         self._by_name: dict[str, dict[str, list[int]]] = {}
         self._own: dict[str, tuple[int, list[int]]] = {}
-        """Path → its module's index, and those of what is decorated in it."""
+        """Path → its module's index, and those of what is decorated in it by what may do more than
+        wrap it.
+        """
         for path, file_facts in facts.items():
             self._add(path, file_facts)
 
@@ -713,7 +728,11 @@ class _Symbols:
             # a function that is decorated is wrapped when the module is imported; one inside
             # another when that runs
             if place in marked and ".<locals>." not in name:
-                decorated.append(index)
+                owner = name[len(module) + 1 :].rpartition(".")[0]
+                marks = facts["decorators"][str(place)]
+                decorators = full_names(marks, owner, self._outlines[path])
+                if not all(map(is_executed_by_calls_alone, decorators)):
+                    decorated.append(index)
         self._by_name[path] = names
         if own >= 0:
             self._own[path] = (own, decorated)

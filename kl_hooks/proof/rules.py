@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
-from kl_hooks.code.import_time import DATACLASSES, QUIET_DECORATORS, Header, ImportTime
+from kl_hooks.code.decorators import QUIET_DECORATORS
+from kl_hooks.code.import_time import DATACLASSES, Header, ImportTime
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reads import EVERYTHING
 from kl_hooks.model.receipt import FACT_CLASSES

@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kl_hooks.code import assignments, function_code, import_time, introspection
+from kl_hooks.code import assignments, decorators, function_code, import_time, introspection
 from kl_hooks.code.function_code import PlacedFunctions
 from kl_hooks.code.import_time import ImportTime
 from kl_hooks.code.introspection import Introspection
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kl_hooks.store.cache import Cache
 
 _Fact = TypeVar("_Fact", Introspection, ImportTime, PlacedFunctions)
-READERS: Final = (assignments, function_code, import_time, introspection, parser)
+READERS: Final = (assignments, decorators, function_code, import_time, introspection, parser)
 """The modules that decide what is read: where one of them changes, everything is read again."""
 _MOST: Final = 1_024
 """Contents of each sort in memory: each recorded run asks about the same."""

@@ -1,0 +1,104 @@
+"""What is known of decorators, by the full names that imports give them.
+
+A decorator may do anything with the function that it gets: register it, call it, make machine code
+of its bytecode (as `numba.njit` does), store a digest of its source. Of these is known that they do
+no such thing.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kl_hooks.code.scanner.parser import Outline
+
+QUIET_DECORATORS: Final = frozenset(
+    {
+        "builtins.staticmethod",
+        "builtins.classmethod",
+        "builtins.property",
+        "functools.cache",
+        "functools.cached_property",
+        "functools.lru_cache",
+        "functools.wraps",
+        "contextlib.contextmanager",
+        "contextlib.asynccontextmanager",
+        "abc.abstractmethod",
+        "dataclasses.dataclass",
+        "typing.overload",
+        "typing.override",
+        "typing.final",
+        "typing.no_type_check",
+        "typing_extensions.overload",
+        "typing_extensions.override",
+        "typing_extensions.final",
+        "attrs.define",
+        "attrs.frozen",
+        "attrs.mutable",
+        "attr.s",
+        "attr.attrs",
+        "attr.define",
+        "attr.frozen",
+        "attr.mutable",
+        "hypothesis.given",
+        "hypothesis.settings",
+        "hypothesis.example",
+        "pytest.fixture",
+        "pytest.mark.skip",
+        "pytest.mark.skipif",
+        "pytest.mark.xfail",
+        "pytest.mark.usefixtures",
+        "pytest.mark.filterwarnings",
+    }
+)
+"""Decorators that leave nothing behind but what they decorate, by the name that imports give them.
+"""
+_MARKS: Final = "pytest.mark."
+"""pytest stores each mark at the function, whatever it is called (`pytest.MarkDecorator`)."""
+_PATCHES: Final = tuple(
+    f"{module}.patch{way}"
+    for module in ("unittest.mock", "mock")
+    for way in ("", ".object", ".dict")
+)
+_SKIPS: Final = tuple(
+    f"unittest.{name}" for name in ("skip", "skipIf", "skipUnless", "expectedFailure")
+)
+_BY_A_CALL: Final = QUIET_DECORATORS.union(_PATCHES, _SKIPS)
+_ACCESSORS: Final = ("setter", "getter", "deleter")
+
+
+def is_executed_by_calls_alone(name: str) -> bool:
+    """Whether a function with this decorator does what it does only where its code is executed: no
+    other code is made of it, and nobody reads it.
+    """
+    return name in _BY_A_CALL or name.startswith(_MARKS)
+
+
+def full_names(marks: Iterable[str], owner: str, outline: Outline) -> list[str]:
+    """The full names of decorators; empty for one that doesn't resolve.
+
+    `marks`: as written, `@app.route("/")`; `owner`: the class that the function is in, if any;
+    `outline`: of the file, empty where it is not known.
+    """
+    return [
+        _full_name(mark.removeprefix("@").partition("(")[0].strip(), owner, outline)
+        for mark in marks
+    ]
+
+
+def _full_name(written: str, owner: str, outline: Outline) -> str:
+    root, *attributes = written.split(".")
+    if "names" not in outline:
+        return ""
+    if attributes in ([accessor] for accessor in _ACCESSORS):
+        is_property = outline["defs"].get(f"{owner}.{root}") == "property"
+        return "builtins.property" if is_property else ""
+    if root in outline["names"]:
+        module, *names = outline["names"][root].removeprefix("@").split(":")
+        return ".".join([module, *names, *attributes])
+    is_defined = root in outline["defs"] or f"{owner}.{root}" in outline["defs"]
+    if is_defined or outline["stars"] or not hasattr(builtins, root):
+        return ""
+    return ".".join(["builtins", root, *attributes])
