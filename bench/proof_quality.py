@@ -123,7 +123,10 @@ def mutants_of(path: str, text: str) -> Iterator[Mutant]:
                 yield from values(one.body, "class body", name)
                 yield from inside(one.body, f"{name}.")
             elif isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
-                name, first = f"{outer}{one.name}", one.body[0]
+                # before its docstring it would have none any more
+                has_docstring = ast.get_docstring(one, clean=False) is not None
+                first = one.body[has_docstring and len(one.body) > 1]
+                name = f"{outer}{one.name}"
                 if first.lineno > one.lineno:
                     raising = f"{' ' * first.col_offset}raise RuntimeError('mutant')\n"
                     start = (
