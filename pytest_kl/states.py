@@ -45,6 +45,11 @@ _module_of: Final = type.__dict__["__module__"].__get__
 
 
 _OS: Final = module_namespace(os)
+_ANNOTATIONS: Final = "__annotations__"
+_ADDED: Final = frozenset((_ANNOTATIONS, "__annotations_cache__", "__slotnames__"))
+"""What a class gets when it is asked for annotations, and has none; its objects are copied
+(`copyreg`).
+"""
 _UNNAMED: Final = "()"
 """At the end of the name of what tests reach by other ways than this name: a fixture, a cache."""
 _METHODS: Final = (BuiltinFunctionType, MethodType)
@@ -338,6 +343,17 @@ class Holder:
             if name not in changed and not self._contents.is_same(attributes[name], inner):
                 changed |= self._contents.changed_names(attributes[name], inner) or {name}
         return changed or {self.name}
+
+    def is_only_asked(self) -> bool:
+        """Whether nothing differs of a class but what the interpreter or its library adds when
+        somebody asks for it, or copies an object.
+        """
+        if not self._is_class:
+            return False
+        changed = self.changed_names()
+        annotations = namespace_of(self.value()).get(_ANNOTATIONS)
+        is_filled = _ANNOTATIONS in changed and (type(annotations) is not dict or annotations)
+        return changed <= _ADDED.difference(self._names) and not is_filled
 
 
 class WorkingFolder:
@@ -911,6 +927,9 @@ class States:
         for holder in used:
             if holder.is_same():
                 continue
+            if holder.is_only_asked():
+                holder.note(self._stored)
+                continue
             if holder.is_torn_down():
                 self._written(holder, None)
             elif holder.is_as_before():
@@ -1018,8 +1037,11 @@ class States:
         them (`pytest_kl.memoization`).
         """
         ignored = _stored_by_unittest(holder.value())
+        # a library may compute `__pydantic_validator__` when somebody asks for it
         changed = {
-            name for name in holder.changed_names() if not is_reserved(name) and name not in ignored
+            name
+            for name in holder.changed_names() - ignored
+            if name in self._stored or not is_reserved(name)
         }
         if changed and holder.name not in names and not changed <= names:
             return False

@@ -534,6 +534,8 @@ class Item:
     @property
     def name(self): return "x"
 ITEM = Item
+class Basket: pass
+class Marked: pass
 def parse(): return 1
 def log(text):
     LOG.info(text)
@@ -542,7 +544,12 @@ def home(): return os.environ.get("NOBODY_HAS_THIS")
 def folders(): return list(sys.path)
 """,
     "test_app.py": """
-import app, os, pytest
+import app, copy, os, pytest
+def test_copies(): assert copy.copy(app.Basket()) and not app.Basket.__annotations__ and app.parse()
+def test_basket(): assert app.Basket
+def test_marks():
+    app.Marked.__doc__ = str(app.parse())
+def test_marked(): assert app.Marked.__doc__ == "1"
 @pytest.fixture(scope="module")
 def place():
     yield (app.home(), app.parse())
@@ -580,8 +587,13 @@ def impacted_by_another_parse(folder: Path, files: dict[str, str]) -> set[str]:
 
 
 def test_what_the_library_changes_by_itself_binds_nobody(tmp_path: Path) -> None:
-    """A logger remembers which levels are enabled, pytest sets a variable for each test."""
+    """A logger remembers which levels are enabled, pytest sets a variable for each test, a class of
+    which objects are copied gets `__slotnames__`.
+    """
     assert impacted_by_another_parse(tmp_path / "program", QUIET) == {
+        "test_app.py::test_copies",
+        "test_app.py::test_marks",
+        "test_app.py::test_marked",
         "test_app.py::test_place",
         "test_app.py::test_log_at_another_level",
         "test_app.py::test_other_folders",
