@@ -368,6 +368,21 @@ def test_a_changed_function_resets_nothing_that_neither_it_nor_its_callers_name(
     assert verify(folder) == 0
 
 
+def test_a_class_whose_objects_are_copied_is_no_state(tmp_path: Path) -> None:
+    """`copyreg` adds `__slotnames__` to it."""
+    app = "import copy\nclass Box: pass\ndef copied(): return copy.copy(Box())\n"
+    app += "def made(): return Box()\ndef named(): return Box.__name__\n"
+    files = {"app.py": app}
+    for name, function in (("a", "copied"), ("m", "named"), ("z", "made")):
+        files[f"test_{name}.py"] = f"import app\ndef test_it(): assert app.{function}()\n"
+    folder = repository(tmp_path / "program", files)
+    assert record(folder) == 0
+    commit(folder, {"app.py": app.replace("Box.__name__", "str(Box)")})
+    assert impacted(folder) == {"test_m.py::test_it"}
+    assert record(folder, "--kl-impacted") == 0
+    assert verify(folder) == 0
+
+
 def test_what_a_far_function_resets_shows_once_it_ran_with_those_who_leave_it(
     tmp_path: Path,
 ) -> None:
