@@ -114,6 +114,7 @@ class Decisions:
                 for place in asked - stores.handed
                 if place[0].startswith("f:")
             ),
+            _globals_alone(stores.written),
         )
 
     def _names(
@@ -144,6 +145,29 @@ class Decision(NamedTuple):
     """
     variables: frozenset[str] = frozenset()
     """The variables of outer functions in which it does."""
+    rebinds: frozenset[str] = frozenset()
+    """The globals to which it assigns, where it stores nowhere else."""
+
+
+def _globals_alone(written: Iterable[Place]) -> frozenset[str]:
+    if all(len(place) == 1 and place[0].startswith("g:") for place in written):
+        return frozenset(place[0].removeprefix("g:") for place in written)
+    return frozenset()
+
+
+def values_of(names: Iterable[str], frame: FrameType) -> dict[str, Any]:
+    """Global → what it has before a call that may assign to it."""
+    return {name: frame.f_globals.get(name, UNKNOWN) for name in names}
+
+
+def is_assigned(before: Mapping[str, Any], frame: FrameType) -> bool:
+    """Whether a call has assigned to one of these globals something that was not there.
+    `before`: as `values_of`.
+
+    Where it has not, the next call finds what this one found, and computes it again. Once edited
+    code assigns something else there, the test that runs it leaves that changed (`pytest_kl.states`).
+    """
+    return any(frame.f_globals.get(name, UNKNOWN) is not value for name, value in before.items())
 
 
 def lives_of(arguments: Iterable[str], frame: FrameType) -> list[Callable[[], Any]] | None:

@@ -132,6 +132,7 @@ class Context:
         "phase",
         "processes",
         "reads",
+        "rebound",
         "resets",
         "rests",
         "shared",
@@ -164,6 +165,8 @@ class Context:
         """… and its code: the memory of a frame that has ended may be that of another one."""
         self.lives: list[Any] | None = None
         """References to the objects that it stores in; None: they outlive the test."""
+        self.rebound: dict[str, Any] = {}
+        """What the globals had to which it may assign."""
         self.rests: set[Context] = set()
         """The tests and fixtures that left behind what it uses (`pytest_kl.states`)."""
         self.left: set[Any] = set()
@@ -185,11 +188,13 @@ class Memoizing:
         "computed",
         "computes",
         "decided",
+        "has_stored",
         "left",
         "looks",
         "names",
         "pending",
         "reads",
+        "rebinds",
         "test",
         "tests",
         "variables",
@@ -205,6 +210,9 @@ class Memoizing:
         """The globals and attributes in which it stores what it computes."""
         self.variables: frozenset[str] = frozenset()
         """The same of variables of outer functions."""
+        self.rebinds: frozenset[str] = frozenset()
+        """The globals to which it assigns, where it stores nowhere else."""
+        self.has_stored = False
         self.decided = False
         """Whether it is known to be one; else its first call decides."""
         self.arguments: tuple[str, ...] = ()
@@ -220,8 +228,15 @@ class Memoizing:
         self.tests = _WATCHED_TESTS
         """… and in how many others."""
 
+    def watch_again(self) -> None:
+        """A call stored nothing: the first one that does is watched, whenever it comes."""
+        if not self.has_stored:
+            self.left = max(self.left, 1)
+            self.tests = max(self.tests, 1)
+
     def take(self, pending: Pending) -> None:
         """What was stored then, other tests may get."""
+        self.has_stored = True
         self.computed |= pending.computed
         self.reads |= pending.reads
 
@@ -740,6 +755,7 @@ class Tracer:
         memoizing.names |= decision.names
         memoizing.computes = decision.computed
         memoizing.variables = decision.variables
+        memoizing.rebinds = decision.rebinds
         memoizing.arguments = decision.arguments
         memoizing.decided = True
         self._storing[_identity(memoizing.code)] = memoizing
@@ -780,6 +796,8 @@ class Tracer:
         self._flush()
         context = Context(code.co_name)
         context.lives = lives
+        if memoizing.rebinds:
+            context.rebound = self._memoization.values_of(memoizing.rebinds, frame)
         context.frame, context.function = _identity(frame), code
         self._stack.append(context)
         self._engine.rearm()
@@ -801,7 +819,9 @@ class Tracer:
             pending = Pending(
                 self._stack[0], context.lives, {*context.started[0]}, {*context.reads}
             )
-            if context.lives is None:
+            if context.rebound and not self._memoization.is_assigned(context.rebound, frame):
+                memoizing.watch_again()
+            elif context.lives is None:
                 memoizing.take(pending)
             elif not (pending.computed <= memoizing.computed and pending.reads <= memoizing.reads):
                 memoizing.pending.append(pending)

@@ -199,6 +199,12 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+def impacted(folder: Path) -> set[str]:
+    """The tests that must run."""
+    done = run_in_process(["proof", "impacted", "--format", "json"], folder, environment({}))
+    return {entry["test"] for entry in json.loads(done.stdout)["tests"]}
+
+
 def test_a_test_that_gets_a_stored_value_is_stale_with_what_computed_it(tmp_path: Path) -> None:
     modules = {f"idiom{number}": name for number, name in enumerate(IDIOMS)}
     files = {f"{module}.py": PARSE + IDIOMS[name] for module, name in modules.items()}
@@ -210,10 +216,9 @@ def test_a_test_that_gets_a_stored_value_is_stale_with_what_computed_it(tmp_path
         program.write_text(program.read_text().replace("return 1", "return 2", 1))
         test.write_text(test.read_text().replace("get() == 1", "get() == 2", 1))
     git(folder, "commit", "-qam", "parse() returns 2")
-    done = run_in_process(["proof", "impacted", "--format", "json"], folder, environment({}))
-    impacted = {entry["test"] for entry in json.loads(done.stdout)["tests"]}
+    selected = impacted(folder)
     missed = [
-        name for module, name in modules.items() if f"test_{module}.py::test_second" not in impacted
+        name for module, name in modules.items() if f"test_{module}.py::test_second" not in selected
     ]
     assert missed == []
     run_pytest(folder, "--kl-impacted", "-p", "no:randomly")
@@ -258,11 +263,43 @@ def test_what_died_with_its_test_counts_for_no_other_one(tmp_path: Path) -> None
     folder = repository(tmp_path / "program", OBJECTS)
     assert run_pytest(folder, "-p", "no:randomly").returncode == 0
 
-    def impacted(old: str, new: str) -> set[str]:
+    def impacted_by(old: str, new: str) -> set[str]:
         (folder / "app.py").write_text(OBJECTS["app.py"].replace(old, new))
-        done = run_in_process(["proof", "impacted", "--format", "json"], folder, environment({}))
-        return {entry["test"].partition("::")[2] for entry in json.loads(done.stdout)["tests"]}
+        return {name.partition("::")[2] for name in impacted(folder)}
 
     # the value of a fixture of wider scope is the same object in both tests
-    assert impacted("parse(): return 1", "parse(): return 2") == {"test_first", "test_second"}
-    assert impacted("only_own(): return 1", "only_own(): return 2") == {"test_own_first"}
+    assert impacted_by("parse(): return 1", "parse(): return 2") == {"test_first", "test_second"}
+    assert impacted_by("only_own(): return 1", "only_own(): return 2") == {"test_own_first"}
+
+
+REPLACED = {
+    "app.py": """
+READ = None
+def get():
+    global READ
+    if READ is None:
+        READ = make()
+    return READ()
+def make(): return list
+def extra(): return [2]
+""",
+    "test_app.py": """
+import app, pytest
+@pytest.mark.parametrize("number", range(20))
+def test_replaced(number, monkeypatch):
+    monkeypatch.setattr(app, "READ", lambda: app.extra())
+    assert app.get() == [2]
+def test_stores(): assert app.get() == []
+def test_gets(): assert app.READ() == []
+""",
+}
+
+
+def test_a_call_that_stores_nothing_computes_for_nobody(tmp_path: Path) -> None:
+    """However often that was, the first one that does counts."""
+    folder = repository(tmp_path / "program", REPLACED)
+    assert run_pytest(folder, "-p", "no:randomly").returncode == 0
+    (folder / "app.py").write_text(REPLACED["app.py"].replace("return [2]", "return list([2])"))
+    assert impacted(folder) == {f"test_app.py::test_replaced[{number}]" for number in range(20)}
+    (folder / "app.py").write_text(REPLACED["app.py"].replace("return list", "return tuple"))
+    assert {"test_app.py::test_stores", "test_app.py::test_gets"} <= impacted(folder)
