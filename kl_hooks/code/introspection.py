@@ -133,6 +133,8 @@ class SymbolUses:
     """Whether it asks the interpreter which objects there are, or how often one is referred to."""
     draws_random_numbers: bool = False
     """Whether it uses the generator of random numbers that the whole process has."""
+    draws_itself: bool = False
+    """Whether that is more than to hand it to others, as `def pick(choose=random.choice)` does."""
 
     def plain(self) -> dict[str, Any]:
         """As JSON, without what has its default."""
@@ -308,8 +310,10 @@ class _Reader:
         if isinstance(statement, Function):
             # an import evaluates defaults; an annotation makes no instance, but who calls the
             # function may make one by it
-            for expression in _evaluated_by_import(statement):
-                self._code(expression, symbol)
+            for decorator in statement.decorator_list:
+                self._code(decorator, symbol)
+            for default in (*statement.args.defaults, *filter(None, statement.args.kw_defaults)):
+                self._default(default, symbol)
             name = _inside(symbol, statement.name)
             for argument in ast.iter_child_nodes(statement.args):
                 self._code(argument, name)
@@ -364,12 +368,20 @@ class _Reader:
                 if isinstance(target, ast.Name) and isinstance(value, ast.Name | ast.Attribute):
                     self._aliases[target.id] = named
 
+    def _default(self, default: ast.expr, symbol: str) -> None:
+        uses = self._symbols.setdefault(symbol, SymbolUses())
+        draws_itself = uses.draws_itself
+        self._code(default, symbol)
+        if isinstance(default, ast.Name | ast.Attribute):
+            uses.draws_itself = draws_itself
+
     def _code(self, root: ast.AST, symbol: str, variables: Set[str] = frozenset()) -> None:
         """Add what a piece of code uses, with all that is inside. `variables`: of the function that
         it is in.
         """
         uses = self._symbols.setdefault(symbol, SymbolUses())
         shared = self._shared.setdefault(symbol, set())
+        draws_before, uses.draws_random_numbers = uses.draws_random_numbers, False
         nodes = nodes_inside(root)
         # first what is in another node, then what each means
         texts = [node for node in nodes if _is_text(node)]
@@ -393,6 +405,8 @@ class _Reader:
                 uses.reads_code = uses.reads_code or _shows_lines(node.value)
             elif isinstance(node, ast.Call):
                 self._call(node, uses)
+        uses.draws_itself = uses.draws_itself or uses.draws_random_numbers
+        uses.draws_random_numbers = uses.draws_random_numbers or draws_before
 
     def _name(self, node: ast.Name, uses: SymbolUses, *, is_value: bool) -> None:
         uses.names.add(node.id)
@@ -528,12 +542,6 @@ def _note_full_name(full_name: str, uses: SymbolUses) -> None:
         uses.counts_objects = True
     if full_name.startswith(_GENERATORS) and full_name not in _OWN_GENERATORS:
         uses.draws_random_numbers = True
-
-
-def _evaluated_by_import(node: Function) -> Iterator[ast.expr]:
-    yield from node.decorator_list
-    yield from node.args.defaults
-    yield from filter(None, node.args.kw_defaults)
 
 
 def _assigns_all(statement: ast.stmt) -> bool:

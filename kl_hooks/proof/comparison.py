@@ -515,7 +515,7 @@ class Comparison:
         contents = (self.difference.text(path, side) for side in (0, 1))
         readings = [self.difference.source.introspection(content or b"") for content in contents]
         return any(
-            uses.draws_random_numbers
+            uses.draws_itself
             for reading in readings
             for symbol, uses in reading.symbols.items()
             if reading.runs_at_import(symbol)

@@ -1331,6 +1331,7 @@ DRAWING = {
         ("def number(first=random.random()): ...", {"test_drawn"}),
         ("NUMBER = random.Random(5).random()", set()),
         ("def number(): return random.random()", set()),
+        ("def pick(choose=random.choice, first=1): ...\nTHREE = 3", set()),
     ],
 )
 def test_a_test_file_that_draws_random_numbers_reaches_who_draws_them_later(
