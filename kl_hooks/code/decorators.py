@@ -1,8 +1,7 @@
-"""What is known of decorators, by the full names that imports give them.
+"""Decorators that wrap a function and do no more, by the full names that imports give them.
 
 A decorator may do anything with the function that it gets: register it, call it, make machine code
-of its bytecode (as `numba.njit` does), store a digest of its source. Of these is known that they do
-no such thing.
+of its bytecode (as `numba.njit` does), store a digest of its source. These do nothing of that.
 """
 
 from __future__ import annotations

@@ -223,7 +223,9 @@ def introspection(content: bytes) -> Introspection:
 
 
 class _Variables:
-    """The variables of the functions of a file, as the compiler tells them from globals."""
+    """The variables of the functions of a file, as the compiler distinguishes them from
+    globals.
+    """
 
     def __init__(self, content: bytes) -> None:
         self._functions: dict[tuple[str, int], set[str]] = {}

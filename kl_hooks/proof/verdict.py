@@ -88,7 +88,7 @@ def effects_of(comparison: Comparison) -> list[Effect]:
 def reasons_against(
     comparison: Comparison, effects: Sequence[Effect], test: TestFacts
 ) -> Iterator[Verdict]:
-    """Why a result is not valid for the other content: what each of the rules says, if anything.
+    """Why a result is not valid for the other content: the reason of each rule that has one.
 
     `effects`: as `effects_of` returns them.
     """
