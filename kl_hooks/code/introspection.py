@@ -36,7 +36,7 @@ WORDS: Final = {
         *("globals", "locals", "vars", "dir", "getmembers", "getmembers_static"),
         *("__dict__", "getattr", "hasattr", "doctest"),
     ),
-    "modules": ("modules", "import_module", "__import__"),
+    "passes_anything": ("modules", "import_module", "__import__"),
     "asks_by_computed_names": (
         *("getattr", "getattr_static", "hasattr", "attrgetter"),
         *("__getattribute__", "__dict__"),
@@ -57,8 +57,8 @@ WORDS: Final = {
     ),
     "draws_random_numbers": ("random",),
 }
-"""What is asked, mostly an attribute of `SymbolUses` → the words of which a file has one where its
-code asks it. `modules`: a module by a name made at run time.
+"""What is asked, an attribute of `SymbolUses` → the words of which a file has one where its code asks
+it.
 """
 
 _BUILTIN_LISTS: Final = frozenset({"globals", "locals", "vars", "dir"})

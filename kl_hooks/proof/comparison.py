@@ -131,17 +131,16 @@ class Comparison:
                 importers.setdefault(imported, set()).add(path)
         return importers
 
+    @cached_property
+    def _needing(self) -> dict[frozenset[str], frozenset[str]]:
+        return {}
+
     def needing(self, paths: Iterable[str]) -> frozenset[str]:
         """These files and all that reach one of them by imports."""
-        # a loop, not recursion: chains of imports may be longer than Python's stack
-        # (sys.getrecursionlimit)
-        reached = set(paths)
-        waiting = list(paths)
-        while waiting:
-            importers = self._importers.get(waiting.pop(), set()) - reached
-            reached |= importers
-            waiting += importers
-        return frozenset(reached)
+        wanted = frozenset(paths)
+        if wanted not in self._needing:
+            self._needing[wanted] = frozenset(reachable(wanted, self._importers))
+        return self._needing[wanted]
 
     @cached_property
     def starts(self) -> frozenset[str]:
@@ -478,8 +477,10 @@ class Comparison:
         for path, change in self.changes.items():
             places = frozenset[str]()
             if change.state_now:
-                content = self.import_times(path)[1]
-                places = self._places_of(path, (*content.imports, *content.later_imports))
+                before, now = self.import_times(path)
+                # what a function imports is there for all tests only if it was before
+                later = {*now.later_imports} & {*before.later_imports}
+                places = self._places_of(path, (*now.imports, *later))
                 places |= frozenset(self.executed.runtime.get(path, ()))
             edges[path] = tuple(places & self.executed.modules.keys())
         if all(
@@ -594,13 +595,22 @@ class Comparison:
         header = self.import_times(path)[0].headers.get(name)
         return header is not None and "pytest.fixture" in header.decorators
 
+    @cached_property
+    def _indexes_by_name(self) -> dict[str, Mapping[str, frozenset[int]]]:
+        return {}
+
     def indexes(self, path: str, name: str) -> frozenset[int]:
         """The executed symbols of a file that are `C.m`, or defined in it."""
-        return frozenset(
-            index
-            for index in self.symbols.at.get(path, ())
-            if _is_or_is_in(self.symbols.local(index).partition(":")[2], f"_.{name}")
-        )
+        if path not in self._indexes_by_name:
+            by_name: dict[str, set[int]] = {}
+            for index in self.symbols.at.get(path, ()):
+                local = self.symbols.local(index).partition(":")[2].removeprefix("_.")
+                parts = local.split(".")
+                for depth in range(1, len(parts) + 1):
+                    by_name.setdefault(".".join(parts[:depth]), set()).add(index)
+            frozen = {name: frozenset(indexes) for name, indexes in by_name.items()}
+            self._indexes_by_name[path] = frozen
+        return self._indexes_by_name[path].get(name, frozenset())
 
     def module_asked(self, path: str) -> list[tuple[Touch, ...]]:
         """The conditions under each of which a test may have got something of a module without
@@ -615,13 +625,27 @@ class Comparison:
 
     def _passed(self, modules: set[str]) -> Touch:
         """The tests that execute code which uses one of the modules as a value, or any module."""
-        words = [module.rpartition(".")[2] for module in modules]
+        passed = self.users_of("passes_anything")
+        for path in self._imported_files_with(*(_last(module) for module in modules)):
+            symbols_by_module = self._uses_as_values(path)
+            for module in modules & symbols_by_module.keys():
+                for symbol in symbols_by_module[module]:
+                    passed |= self._touch_of(path, symbol, self.introspection(path))
+        return passed
 
-        def passes(passing: str, uses: SymbolUses) -> bool:
-            values = {self._absolute(passing, name) for name in uses.values}
-            return uses.passes_anything or bool(values & modules)
+    @cached_property
+    def _modules_used(self) -> dict[str, dict[str, list[str]]]:
+        return {}
 
-        return self.touch([*words, *WORDS["modules"]], passes)
+    def _uses_as_values(self, path: str) -> Mapping[str, Sequence[str]]:
+        """Module → the symbols of a file that use it as a value, such as an argument."""
+        if path not in self._modules_used:
+            symbols: dict[str, list[str]] = {}
+            for symbol, uses in self.introspection(path).symbols.items():
+                for name in uses.values:
+                    symbols.setdefault(self._absolute(path, name), []).append(symbol)
+            self._modules_used[path] = symbols
+        return self._modules_used[path]
 
     @cached_property
     def _listers(self) -> list[tuple[str, str, frozenset[str]]]:

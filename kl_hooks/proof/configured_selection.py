@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, NoReturn
 
 from kl_hooks.model.text import name_list
@@ -47,10 +48,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+@lru_cache(maxsize=64)
+def _parsed(addopts: tuple[str, ...]) -> argparse.Namespace:
+    """ValueError for options that pytest refuses. Many files ask for the same."""
+    return _parser().parse_known_args(list(addopts))[0]
+
+
 def collects_doctests(addopts: Sequence[str]) -> bool:
     """Whether these options make doctests of modules tests."""
     try:
-        return bool(_parser().parse_known_args(list(addopts))[0].doctest_modules)
+        return bool(_parsed(tuple(addopts)).doctest_modules)
     except ValueError:
         return False
 
@@ -58,7 +65,7 @@ def collects_doctests(addopts: Sequence[str]) -> bool:
 def doctest_globs(addopts: Sequence[str]) -> tuple[str, ...]:
     """The names of the texts whose examples pytest collects; by default `test*.txt`."""
     try:
-        options, _ = _parser().parse_known_args(list(addopts))
+        options = _parsed(tuple(addopts))
     except ValueError:
         return ()
     if "no:doctest" in (options.p or ()):
@@ -81,7 +88,7 @@ class ConfiguredSelection(NamedTuple):
     def of(cls, config: PytestConfig) -> ConfiguredSelection:
         """That of a configuration; nothing for options that can't be read."""
         try:
-            options, _ = _parser().parse_known_args(list(config.addopts))
+            options = _parsed(tuple(config.addopts))
         except ValueError:
             return cls(config.path)
         return cls(

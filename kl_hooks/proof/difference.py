@@ -256,6 +256,11 @@ class _Reader:
 
     def pytest_config(self, path: str) -> PytestConfig:
         """The configuration of the other content that decides about a file."""
+        folder = path.rpartition("/")[0]
+        key = ("pytest config", folder, self._repo.top, self._other)
+        return once(key, lambda: self._read_pytest_config(path))
+
+    def _read_pytest_config(self, path: str) -> PytestConfig:
         if self._other == STAGED:
             return self._staged_configs.for_file(path)
         paths = list(config_paths(path))

@@ -7,6 +7,7 @@ import fnmatch
 import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from kl_hooks.git.files import path_matches
@@ -200,9 +201,12 @@ def _config_of(path: str, table: Mapping[str, Any]) -> PytestConfig:
     return PytestConfig(path, **{key: words for key, words in values.items() if words is not None})
 
 
+@lru_cache(maxsize=64)
 def pytest_table(name: str, content: bytes) -> Mapping[str, Any] | None:
     """The table for pytest; None where a file does not configure pytest. ValueError for one that
     can't be read.
+
+    Each recorded run asks for the same files, for each file of tests.
     """
     if len(content) > _LARGEST_CONFIG:
         raise ValueError("too large")

@@ -1401,6 +1401,16 @@ REGISTERING = {
             {"test_a.py": "def test_a(): ...\n", "test_c.py": "import csvs\ndef test_c(): ...\n"},
             "ac",
         ),
+        # it moves into a function, which runs after other tests
+        (REGISTRY, {"test_a.py": "def test_a():\n    import csvs\n    assert csvs\n"}, "ab"),
+        (
+            REGISTRY,
+            {
+                "test_a.py": "def test_a(): ...\n",
+                "test_c.py": "def test_c():\n    import csvs\n    assert csvs\n",
+            },
+            "abc",
+        ),
         # a decorator that stores, and one that does not
         (REGISTERING, {"csvs.py": REGISTERING["csvs.py"].replace("def csv", "def tsv")}, "ab"),
         (REGISTERING, {"csvs.py": "from registry import register, wraps\n"}, "ab"),
