@@ -72,6 +72,8 @@ _NOT_COMPARED: Final = frozenset(
         "nt.environ",
         # pytest stores there how a test failed, until the next one begins
         "sys.last_type",
+        # how often importlib.invalidate_caches() was called
+        "_frozen_importlib_external._NamespacePath._epoch",
     )
 )
 """Public names of the standard library in which it stores what it computes, and those that are

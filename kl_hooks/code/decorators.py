@@ -6,9 +6,13 @@ of its bytecode (as `numba.njit` does), store a digest of its source. These do n
 
 from __future__ import annotations
 
+import ast
 import builtins
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
+
+from kl_hooks.code.scanner.parser import nodes_inside, parse_tree
 
 if TYPE_CHECKING:
     from kl_hooks.code.scanner.parser import Outline
@@ -85,6 +89,38 @@ def full_names(marks: Iterable[str], owner: str, outline: Outline) -> list[str]:
         _full_name(mark.removeprefix("@").partition("(")[0].strip(), owner, outline)
         for mark in marks
     ]
+
+
+@lru_cache(maxsize=256)
+def decorates_only(content: bytes, name: str) -> bool:
+    """Whether a file uses a function of this name as a decorator, and for nothing else.
+
+    False for a file that can't be read.
+    """
+    try:
+        nodes = nodes_inside(parse_tree(content))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    imported = [alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names]
+    names = {name, *(alias.asname or name for alias in imported if alias.name == name)}
+    decorators = {
+        id(_called(decorator))
+        for node in nodes
+        for decorator in getattr(node, "decorator_list", ())
+    }
+    return all(
+        id(node) in decorators
+        for node in nodes
+        if (isinstance(node, ast.Name) and node.id in names)
+        or (isinstance(node, ast.Attribute) and node.attr in names)
+        or (isinstance(node, ast.Constant) and node.value in names)
+    )
+
+
+def _called(decorator: ast.expr) -> ast.expr:
+    if isinstance(decorator, ast.Call):
+        return decorator.func
+    return decorator
 
 
 def _full_name(written: str, owner: str, outline: Outline) -> str:

@@ -48,6 +48,7 @@ WORDS: Final = {
         *("signature", "Signature", "getfullargspec"),
     ),
     "reads_code": _WORDS_OF_CODE,
+    "reads_code_of_arguments": _WORDS_OF_CODE,
     "reads_source": _WORDS_OF_CODE,
     "reads_lines": ("lineno",),
     "counts_objects": (
@@ -123,6 +124,8 @@ class SymbolUses:
     """Whether it asks for annotations or signatures, which lead to classes."""
     reads_code: bool = False
     """Whether it asks for code objects, without executing them, or for numbers of lines."""
+    reads_code_of_arguments: bool = False
+    """The same of what it is called with, `def note(function): CODES.add(function.__code__)`."""
     reads_source: bool = False
     """Whether it asks for source: comments and layout, too."""
     reads_lines: bool = False
@@ -262,6 +265,8 @@ class _Reader:
     def __init__(self, tree: ast.Module, variables: _Variables) -> None:
         self._tree = tree
         self._variables = variables
+        self._parameters: Set[str] = frozenset()
+        """Of the function that is read."""
         self._shared: dict[str, set[str]] = {}
         """Symbol → names that are more than variables."""
         self._imported: dict[str, str] = {}
@@ -319,8 +324,10 @@ class _Reader:
             name = _inside(symbol, statement.name)
             for argument in ast.iter_child_nodes(statement.args):
                 self._code(argument, name)
+            self._parameters = _parameters_of(statement)
             for inner in statement.body:
                 self._code(inner, name, self._variables.of(statement))
+            self._parameters = frozenset()
             if statement.returns is not None:
                 self._code(statement.returns, name)
             return
@@ -453,7 +460,10 @@ class _Reader:
         elif node.attr in ("__annotations__", "__signature__"):
             uses.reads_annotations = True
         elif node.attr in _LEADS_TO_CODE:
-            uses.reads_code = True
+            if isinstance(node.value, ast.Name) and node.value.id in self._parameters:
+                uses.reads_code_of_arguments = True
+            else:
+                uses.reads_code = True
         elif node.attr == "lineno":
             uses.reads_lines = True
         elif node.attr == "__dict__":
@@ -544,6 +554,18 @@ def _note_full_name(full_name: str, uses: SymbolUses) -> None:
         uses.counts_objects = True
     if full_name.startswith(_GENERATORS) and full_name not in _OWN_GENERATORS:
         uses.draws_random_numbers = True
+
+
+def _parameters_of(node: Function) -> Set[str]:
+    """Those to which nothing else is assigned."""
+    arguments = node.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    stored = {
+        inner.id
+        for inner in nodes_inside(node)
+        if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load)
+    }
+    return {argument.arg for argument in every} - stored
 
 
 def _assigns_all(statement: ast.stmt) -> bool:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from kl_hooks.code.assignments import ALL, Body, bodies, changed_assignments
+from kl_hooks.code.decorators import decorates_only
 from kl_hooks.code.import_time import ImportTime
 from kl_hooks.code.introspection import (
     WORDS,
@@ -567,12 +568,47 @@ class Comparison:
         if uses_of_file.runs_at_import(symbol):
             return Touch(files=self.needing([path]))
         symbols = self.indexes(path, symbol)
+        return Touch(self.needing(self._importing(path, symbol, symbols)), symbols)
+
+    def _importing(self, path: str, symbol: str, indexes: Iterable[int]) -> set[str]:
+        """The files whose import executed a function. `indexes`: what it is among the symbols."""
         importing = {
-            importer for index in symbols for importer in self._import_calls.get(index, ())
+            importer for index in indexes for importer in self._import_calls.get(index, ())
         }
         if path in importing and self._only_pytest_calls(path, symbol):
             importing.remove(path)
-        return Touch(self.needing(importing), symbols)
+        return importing
+
+    def code_readers(self, path: str) -> Touch:
+        """The tests that execute code which reads code objects, or numbers of lines, that may be of
+        a file.
+        """
+        readers = self.users_of("reads_code") | self.tests_of_lines
+        for owner, symbol in self._readers_of_arguments:
+            uses_of_file = self.introspection(owner)
+            if uses_of_file.runs_at_import(symbol):
+                readers |= self._touch_of(owner, symbol, uses_of_file)
+                continue
+            indexes = self.indexes(owner, symbol)
+            # a decorator gets the functions of the file that it is in
+            importing = [
+                importer
+                for importer in self._importing(owner, symbol, indexes)
+                if importer == path
+                or not decorates_only(self.difference.text(importer, 0) or b"(", _last(symbol))
+            ]
+            readers |= Touch(self.needing(importing), indexes)
+        return readers
+
+    @cached_property
+    def _readers_of_arguments(self) -> list[tuple[str, str]]:
+        """(file, symbol) of functions that read code objects of what they are called with."""
+        return [
+            (path, symbol)
+            for path in self._imported_files_with(*WORDS["reads_code_of_arguments"])
+            for symbol, uses in self.introspection(path).symbols.items()
+            if uses.reads_code_of_arguments
+        ]
 
     @cached_property
     def _import_calls(self) -> dict[int, set[str]]:

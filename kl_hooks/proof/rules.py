@@ -531,7 +531,7 @@ def code_read(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
         return
     readers = comparison.users_of("reads_source")
     if comparison.has_other_functions(change.path):
-        readers |= comparison.users_of("reads_code") | comparison.tests_of_lines
+        readers |= comparison.code_readers(change.path)
     if readers:
         reason = f"{change.path} changed, and code objects or source are read"
         yield Effect(reason, needs(comparison.users(change.path), readers))

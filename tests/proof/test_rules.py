@@ -1517,3 +1517,48 @@ def test_a_hook_that_a_conftest_imports_reaches_those_of_other_folders() -> None
     now = {"unit/conftest.py": f"import plugin\nfrom plugin import {hook}\n"}
     results, _ = verdicts(before, {**before, **now})
     assert {name[-4] for name, verdict in results.items() if verdict.reason} == {"a", "b"}
+
+
+NOTING = {
+    "noting.py": "CODES = set()\n"
+    "def note(function):\n    CODES.add(function.__code__)\n    return function\n"
+    "def places(function):\n    return function.__code__.co_firstlineno\n",
+    "loader.py": "from noting import note as internal\n@internal\ndef load(): return 1\n",
+    "nodes.py": "def revert(): return 1\n",
+    "test_load.py": "import loader\ndef test_load(): assert loader.load()\n",
+    "test_nodes.py": "import loader\nimport nodes\ndef test_nodes(): assert nodes.revert()\n",
+    "test_other.py": "import loader\nimport nodes\ndef test_other(): assert nodes\n",
+    "test_places.py": "import noting\nimport nodes\ndef test_places(): noting.places(nodes.revert)\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("edit", "tests"),
+    [
+        # a decorator gets the functions of the file that it is in
+        ({"nodes.py": "def revert(): return 2\n"}, {"test_nodes", "test_places"}),
+        (
+            {"loader.py": NOTING["loader.py"].replace("1", "2")},
+            # it leaves something in noting.py, too
+            {"test_load", "test_nodes", "test_other", "test_places"},
+        ),
+    ],
+)
+def test_a_decorator_reads_the_code_of_what_it_decorates(
+    edit: dict[str, str], tests: set[str]
+) -> None:
+    assert reasons(NOTING, edit).keys() == tests
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "import nodes\ninternal(nodes.revert)\n",
+        "import nodes\nfor function in (nodes.revert,):\n    internal(function)\n",
+        "import noting\nimport nodes\ngetattr(noting, 'note')(nodes.revert)\n",
+    ],
+)
+def test_a_function_that_is_called_too_may_read_any_code(use: str) -> None:
+    before = {**NOTING, "loader.py": NOTING["loader.py"] + use}
+    after = reasons(before, {"nodes.py": "def revert(): return 2\n"})
+    assert after.keys() >= {"test_load", "test_nodes", "test_other", "test_places"}

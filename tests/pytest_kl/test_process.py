@@ -10,6 +10,7 @@ import collections.abc
 import copyreg
 import csv
 import gc
+import importlib
 import logging
 import mimetypes
 import os
@@ -81,6 +82,14 @@ def test_how_a_test_failed_is_no_state(own: ModuleType, monkeypatch: pytest.Monk
     process = Process(lambda value: value is own)
     process.begin()
     monkeypatch.setattr(sys, "last_type", TypeError)
+    assert names(process) == set()
+
+
+def test_how_often_caches_of_imports_were_dropped_is_no_state(own: ModuleType) -> None:
+    own.__dict__["kind"] = importlib._bootstrap_external._NamespacePath  # type: ignore[attr-defined]
+    process = Process(lambda value: value is own)
+    process.begin()
+    importlib.invalidate_caches()
     assert names(process) == set()
 
 
