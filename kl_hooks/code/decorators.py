@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -108,13 +108,24 @@ def decorates_only(content: bytes, name: str) -> bool:
         for node in nodes
         for decorator in getattr(node, "decorator_list", ())
     }
-    return all(
-        id(node) in decorators
+    named = [
+        node
         for node in nodes
         if (isinstance(node, ast.Name) and node.id in names)
         or (isinstance(node, ast.Attribute) and node.attr in names)
-        or (isinstance(node, ast.Constant) and node.value in names)
-    )
+    ]
+    # `getattr(module, "note")`, `vars(module)["note"]`; a list of names calls nothing
+    asked = [part for node in nodes for part in _asked_by_text(node)]
+    is_asked = any(isinstance(part, ast.Constant) and part.value in names for part in asked)
+    return not is_asked and all(id(node) in decorators for node in named)
+
+
+def _asked_by_text(node: ast.AST) -> Sequence[ast.expr]:
+    if isinstance(node, ast.Call):
+        return node.args
+    if isinstance(node, ast.Subscript):
+        return [node.slice]
+    return ()
 
 
 def _called(decorator: ast.expr) -> ast.expr:
