@@ -376,7 +376,12 @@ def flaky_tests(ws: Workspace, db: Database | None, runs: int = _RUNS) -> list[F
 def _found(compare: Comparison, receipts: Sequence[Receipt]) -> list[FlakyTest]:
     tests = {one.subject.removeprefix("test:") for receipt in receipts for one in receipt.evidence}
     flaky_tests = []
-    for test, attempts in compare.attempts(receipts, tests).items():
+    # tests of the same runs one after the other: what a run executed is read from the store
+    by_runs = sorted(
+        compare.attempts(receipts, tests).items(),
+        key=lambda pair: [attempt.receipt.run for attempt in pair[1]],
+    )
+    for test, attempts in by_runs:
         if pair := compare.contradiction(attempts):
             comparable = [
                 attempt for attempt in attempts if not compare.surroundings(attempt, pair[0])

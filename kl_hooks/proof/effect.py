@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from kl_hooks.proof.comparison import Comparison, TestFacts, Touch
@@ -38,5 +38,5 @@ RunRule = Callable[[RunFacts, Difference], Verdict | None]
 """Of a run: what no test of it escapes."""
 ChangeRule = Callable[[Comparison, FileChange], Iterator[Effect]]
 """Of a change: which tests it reaches."""
-TestRule = Callable[[Comparison, Sequence[Effect], TestFacts], Verdict | None]
+TestRule = Callable[[Comparison, Iterable[Effect], TestFacts], Verdict | None]
 """Of a test: what speaks against its result."""

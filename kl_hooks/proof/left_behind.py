@@ -21,7 +21,6 @@ from kl_hooks.evidence.snapshot import Snapshot, newest_first
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import once
 from kl_hooks.proof.comparison import Comparison, Names, Near, TestFacts, Touch
-from kl_hooks.proof.effect import Effect
 from kl_hooks.proof.facts import STALE, VALID, Difference, Verdict
 from kl_hooks.proof.other_runs import OtherRun, other_runs
 from kl_hooks.proof.places import (
@@ -34,7 +33,7 @@ from kl_hooks.proof.places import (
     names_of,
     place_in_words,
 )
-from kl_hooks.proof.verdict import effects_of, reasons_against
+from kl_hooks.proof.verdict import Effects, reasons_against
 from kl_hooks.workspace import Workspace
 
 _SETTING: Final = frozenset(
@@ -199,7 +198,7 @@ class _Comparisons:
 
     def __init__(self, runs: Sequence[OtherRun]) -> None:
         self._by_run: dict[str, Comparison] = {}
-        self._effects: dict[str, list[Effect]] = {}
+        self._effects: dict[str, Effects] = {}
         others = (run.changes for run in runs if not run.is_own)
         self._other = next(others, Difference())
 
@@ -229,7 +228,7 @@ class _Comparisons:
             return None
         comparison = self.of(older)
         if older.original.id not in self._effects:
-            self._effects[older.original.id] = effects_of(comparison)
+            self._effects[older.original.id] = Effects(comparison)
         before = comparison.test(test.nodeid)
         effects = self._effects[older.original.id]
         if len(list(reasons_against(comparison, effects, before))) > 1:

@@ -230,7 +230,7 @@ READ_RULES: Final[Sequence[ChangeRule]] = (
 
 
 def data_test_changed(
-    comparison: Comparison, effects: Sequence[Effect], test: TestFacts
+    comparison: Comparison, effects: Iterable[Effect], test: TestFacts
 ) -> Verdict | None:
     """A test whose own file is no Python, such as a text with doctests."""
     if test.path in comparison.data_changes:
@@ -239,7 +239,7 @@ def data_test_changed(
 
 
 def process_may_have_read(
-    comparison: Comparison, effects: Sequence[Effect], test: TestFacts
+    comparison: Comparison, effects: Iterable[Effect], test: TestFacts
 ) -> Verdict | None:
     """A test of which not all was seen, such as one that starts another process."""
     if test.nodeid not in comparison.executed.incomplete:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from kl_hooks.code.decorators import QUIET_DECORATORS
@@ -925,7 +925,7 @@ CHANGE_RULES: Final[Sequence[ChangeRule]] = (
 
 
 def executed_symbol_changed(
-    comparison: Comparison, effects: Sequence[Effect], test: TestFacts
+    comparison: Comparison, effects: Iterable[Effect], test: TestFacts
 ) -> Verdict | None:
     """Something that the test executed, or that computed a value it got, differs."""
     ran = comparison.changed.keys() & test.own
@@ -942,7 +942,7 @@ def executed_symbol_changed(
 
 
 def own_file_changed(
-    comparison: Comparison, effects: Sequence[Effect], test: TestFacts
+    comparison: Comparison, effects: Iterable[Effect], test: TestFacts
 ) -> Verdict | None:
     """A doctest, a skipped test, a file that was not collected: nothing of it was executed."""
     if test.path in comparison.changes and not _has_own_function(comparison, test):
@@ -967,21 +967,21 @@ def _has_own_function(comparison: Comparison, test: TestFacts) -> bool:
 
 
 def stale_by_effect(
-    comparison: Comparison, effects: Sequence[Effect], test: TestFacts
+    comparison: Comparison, effects: Iterable[Effect], test: TestFacts
 ) -> Verdict | None:
     """A change reaches the test."""
     return _first_effect(comparison, effects, test, STALE)
 
 
 def doubtful_by_effect(
-    comparison: Comparison, effects: Sequence[Effect], test: TestFacts
+    comparison: Comparison, effects: Iterable[Effect], test: TestFacts
 ) -> Verdict | None:
     """A change that can't be compared reaches the test."""
     return _first_effect(comparison, effects, test, NOT_ASSESSED)
 
 
 def _first_effect(
-    comparison: Comparison, effects: Sequence[Effect], test: TestFacts, state: str
+    comparison: Comparison, effects: Iterable[Effect], test: TestFacts, state: str
 ) -> Verdict | None:
     for effect in effects:
         if effect.state == state and effect.applies(test):
@@ -990,7 +990,7 @@ def _first_effect(
 
 
 def execution_incomplete(
-    comparison: Comparison, effects: Sequence[Effect], test: TestFacts
+    comparison: Comparison, effects: Iterable[Effect], test: TestFacts
 ) -> Verdict | None:
     """The test executed more than what is recorded, and source differs."""
     if comparison.changes:
@@ -1003,7 +1003,7 @@ def execution_incomplete(
 
 
 def needs_unknown_file(
-    comparison: Comparison, effects: Sequence[Effect], test: TestFacts
+    comparison: Comparison, effects: Iterable[Effect], test: TestFacts
 ) -> Verdict | None:
     """The test needs a changed file whose symbols could not be named."""
     for path, why in comparison.executed.unknown.items():
@@ -1013,7 +1013,7 @@ def needs_unknown_file(
 
 
 def nothing_recorded(
-    comparison: Comparison, effects: Sequence[Effect], test: TestFacts
+    comparison: Comparison, effects: Iterable[Effect], test: TestFacts
 ) -> Verdict | None:
     """A result without executed symbols (skipped, or not collected) rests on what is imported."""
     executed = comparison.executed

@@ -6,8 +6,8 @@ differ) or not assessed (with the reason).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, count, product
 from typing import Final
 
 from kl_hooks.proof.comparison import Comparison, TestFacts
@@ -70,37 +70,48 @@ def _by_content(run: RunFacts, difference: Difference, names: list[str]) -> dict
     if run.executed is None or not (has_source or run.executed.reads is not None):
         return _without_source(run, difference, names)
     comparison = Comparison(run.executed, difference)
-    effects = effects_of(comparison)
+    effects = Effects(comparison)
     return {
         name: next(reasons_against(comparison, effects, comparison.test(name)), _VALID)
         for name in names
     }
 
 
-def effects_of(comparison: Comparison) -> list[Effect]:
-    """What reaches tests of all that differs."""
-    return [
-        *_effects(comparison, CHANGE_RULES, comparison.changes.values()),
-        *_effects(comparison, READ_RULES, comparison.difference.changes.values()),
-    ]
+class Effects:
+    """What reaches tests of all that differs, found as far as somebody asks: most results of an
+    older run are stale by what they executed themselves.
+    """
+
+    def __init__(self, comparison: Comparison) -> None:
+        self._known: list[Effect] = []
+        self._rest = chain(
+            _effects(comparison, CHANGE_RULES, comparison.changes.values()),
+            _effects(comparison, READ_RULES, comparison.difference.changes.values()),
+        )
+
+    def __iter__(self) -> Iterator[Effect]:
+        for at in count():
+            if at == len(self._known):
+                effect = next(self._rest, None)
+                if effect is None:
+                    return
+                self._known.append(effect)
+            yield self._known[at]
 
 
 def reasons_against(
-    comparison: Comparison, effects: Sequence[Effect], test: TestFacts
+    comparison: Comparison, effects: Iterable[Effect], test: TestFacts
 ) -> Iterator[Verdict]:
-    """Why a result is not valid for the other content: the reason of each rule that has one.
-
-    `effects`: as `effects_of` returns them.
-    """
+    """Why a result is not valid for the other content: the reason of each rule that has one."""
     rules = (*TEST_RULES, *READ_TEST_RULES)
     return filter(None, (rule(comparison, effects, test) for rule in rules))
 
 
 def _effects(
     comparison: Comparison, rules: Iterable[ChangeRule], changes: Iterable[FileChange]
-) -> list[Effect]:
-    pairs = product(rules, list(changes))
-    return [effect for rule, change in pairs for effect in rule(comparison, change)]
+) -> Iterator[Effect]:
+    for rule, change in product(rules, list(changes)):
+        yield from rule(comparison, change)
 
 
 def _without_source(

@@ -241,7 +241,6 @@ def test_every_way_to_run_a_function_is_noted(shop: Path, how: tuple[str, ...]) 
             "function:app.core.helper",
             "function:app.core.registered",
             "function:app.core.add",
-            "property:app.core.Base.p",
         },
         "src/app/late.py": {"namespace:app.late", "function:app.core.helper"},
         "src/app/broken.py": {"namespace:app.broken", "function:app.core.helper"},
@@ -249,16 +248,10 @@ def test_every_way_to_run_a_function_is_noted(shop: Path, how: tuple[str, ...]) 
             "namespace:tests.conftest",
             "function:tests.conftest.choose",
             "function:tests.conftest.pytest_collection_modifyitems",
-            "function:tests.conftest.wide",
-            "function:tests.conftest.wider",
-            "function:tests.conftest.narrow",
         },
         "tests/test_app.py": {
             "namespace:tests.test_app",
             "type:tests.test_app.TestOld",
-            OWN + "test_wide",
-            OWN + "test_skipped",
-            "method:tests.test_app.TestOld.setUpClass",
         },
     }
     assert found.imports["src/app/core.py"] == ("src/app/__init__.py", "src/app/late.py")
