@@ -13,6 +13,7 @@ import configparser
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, cached_property, partial
 from typing import Any, Final, NamedTuple
 
@@ -29,7 +30,7 @@ from kl_hooks.git.worktree import STAGED, WorktreeState, changed_files, tree_of_
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.proof.content_source import content_source
-from kl_hooks.proof.facts import Difference, FileChange, FileSymbols
+from kl_hooks.proof.facts import LINK, Difference, FileChange, FileSymbols
 from kl_hooks.proof.pytest_config import (
     CONFIG_NAMES,
     PytestConfig,
@@ -277,10 +278,21 @@ class _Reader:
 def _read(
     repo: Repository, states: Iterable[tuple[str, str]], side: int, other: str | None
 ) -> Iterator[tuple[FileEntry, bytes]]:
+    """Files, and of links where they lead."""
     entries = [
-        FileEntry(path, state[7:], state[:6]) for path, state in states if state.startswith("100")
+        FileEntry(path, state[7:], state[:6])
+        for path, state in states
+        if state.startswith(("100", LINK))
     ]
-    return read_files(repo, entries, "worktree" if side and other is None else "objects")
+    if not side or other is not None:
+        yield from read_files(repo, entries, "objects")
+        return
+    for entry in entries:
+        if entry.mode == LINK:
+            with suppress(OSError):
+                yield entry, os.fsencode((repo.top / entry.path).readlink())
+    files = [entry for entry in entries if entry.mode != LINK]
+    yield from read_files(repo, files, "worktree")
 
 
 def symbols_of_files(

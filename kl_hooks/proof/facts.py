@@ -46,6 +46,10 @@ class FileSymbols:
     """Why it could not be read."""
 
 
+LINK: Final = "120000"
+"""git's mode of a symbolic link."""
+
+
 class FileChange(NamedTuple):
     """A file that differs between the content of a run and another one."""
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
 from kl_hooks.evidence.executed import Executed
+from kl_hooks.evidence.provenance import is_document
 from kl_hooks.evidence.reads import VARIABLES, Read
 from kl_hooks.proof.comparison import CONFTEST, Comparison, TestFacts
 from kl_hooks.proof.effect import ChangeRule, Effect, TestRule, needs
-from kl_hooks.proof.facts import NOT_ASSESSED, STALE, Difference, FileChange, RunFacts, Verdict
+from kl_hooks.proof.facts import (
+    LINK,
+    NOT_ASSESSED,
+    STALE,
+    Difference,
+    FileChange,
+    RunFacts,
+    Verdict,
+)
 from kl_hooks.proof.variables import set_reason
 
 _MAGIC: Final = frozenset("*?[")
@@ -25,12 +36,37 @@ def link_changed(run: RunFacts, difference: Difference) -> Verdict | None:
     if run.executed is None or not run.opened:
         return None
     for change in difference.changes.values():
-        if not all(
-            not state or state.startswith("100")
-            for state in (change.state_before, change.state_now)
-        ):
+        states = (change.state_before, change.state_now)
+        is_file = all(not state or state.startswith("100") for state in states)
+        if not is_file and not _leads_to_documents(change, difference):
             return Verdict(NOT_ASSESSED, f"{change.path} is a link or a submodule, and changed")
     return None
+
+
+def _leads_to_documents(change: FileChange, difference: Difference) -> bool:
+    """Whether a link is a document and leads to documents of the repository, before and now."""
+    if change.path not in difference.documents:
+        return False
+    for side, state in enumerate((change.state_before, change.state_now)):
+        target = link_target(change, difference, side)
+        is_link = state.startswith(LINK)
+        if not (is_link or not state or state.startswith("100")):
+            return False
+        if is_link and (target.startswith("..") or not is_document(target)):
+            return False
+    return True
+
+
+def link_target(change: FileChange, difference: Difference, side: int) -> str:
+    """The path in the repository that a link leads to; `..` where that is none, empty for no
+    link.
+    """
+    if not (change.state_before, change.state_now)[side].startswith(LINK):
+        return ""
+    target = os.fsdecode(difference.text(change.path, side) or b"/")
+    if target.startswith("/"):
+        return ".."
+    return posixpath.normpath(posixpath.join(posixpath.dirname(change.path), target))
 
 
 def data_file_changed(run: RunFacts, difference: Difference) -> Verdict | None:
@@ -93,14 +129,16 @@ def _verb(change: FileChange) -> str:
 
 
 def read_file_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
-    """A file that a test opened as data, Python's source too."""
-    read = Read(change.path)
-    if read in comparison.reads:
+    """A file that a test opened as data, Python's source too, or by a link."""
+    target = link_target(change, comparison.difference, 0)
+    reads = comparison.reads.intersection([Read(change.path), *([Read(target)] if target else [])])
+    if reads:
         if _is_in_both(change):
             word = "changed"
         else:
             word = f"was {_verb(change)}"
-        yield from _effects(comparison, [read], f"{change.path} {word}, which the test opened")
+        reason = f"{change.path} {word}, which the test opened"
+        yield from _effects(comparison, sorted(reads), reason)
 
 
 def _bytes_changed(comparison: Comparison, path: str, reason: str) -> Iterator[Effect]:

@@ -331,3 +331,51 @@ def test_a_file_that_no_event_shows_is_a_note_beside_the_verdict(tmp_path: Path)
     assert json.loads(done.stdout)["notes"] == [note]
     run_pytest(folder)
     assert "note:" not in run_in_process(["verify"], folder, environment({})).stdout
+
+
+LINKING = {
+    "AGENTS.md": "Old.\n",
+    "docs/other.md": "Other.\n",
+    "src/app.py": "",
+    "test_app.py": """
+import pathlib
+HERE = pathlib.Path(__file__).parent
+def test_reads(): assert (HERE / "CLAUDE.md").read_text()
+def test_target(): assert (HERE / "AGENTS.md").read_text()
+def test_alone(): assert True
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("target", "tests"),
+    [
+        ("docs/other.md", {"test_reads", "test_target"}),
+        ("", {"test_reads", "test_target"}),
+        ("src", {"test_reads", "test_target", "test_alone"}),
+        ("/etc/hostname", {"test_reads", "test_target", "test_alone"}),
+    ],
+)
+def test_a_link_to_a_document_concerns_who_reads_it(
+    tmp_path: Path, target: str, tests: set[str]
+) -> None:
+    folder = repository(tmp_path / "program", LINKING)
+    link = folder / "CLAUDE.md"
+    link.symlink_to("AGENTS.md")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "A link")
+    assert run_pytest(folder).returncode == 0
+    link.unlink()
+    if target:
+        link.symlink_to(target)
+    assert impacted(folder).keys() == tests
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "Another one")
+    assert impacted(folder).keys() == tests
+
+
+def test_a_new_link_to_a_document_concerns_nobody_who_did_not_look_for_it(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "program", LINKING | {"test_app.py": "def test_alone(): ...\n"})
+    assert run_pytest(folder).returncode == 0
+    (folder / "CLAUDE.md").symlink_to("AGENTS.md")
+    assert impacted(folder) == {}
