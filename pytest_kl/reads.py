@@ -60,8 +60,15 @@ TOUCHED: Final = "/state/touched"
 """… it did what removes such a state, whether there was one or not, …"""
 RESET: Final = "/state/reset"
 """… or it set it anew before it used it, so that it depends on no earlier test there."""
+NAMED: Final = "/named"
+"""In the place of a folder: a module was got by a name that may come from data. The pattern is the
+path of its file.
+"""
 _METADATA_FOLDERS: Final = (".dist-info/", ".egg-info/")
-_ELSEWHERE: Final = (INSTALLED, VARIABLES, SET_VARIABLES, STATES, STORED, TOUCHED, RESET)
+_ELSEWHERE: Final = (
+    *(INSTALLED, VARIABLES, SET_VARIABLES, STATES, STORED, TOUCHED, RESET),
+    NAMED,
+)
 _HELPER = 1
 _ACTOR = 2
 _TOOL = 3
@@ -757,8 +764,8 @@ class Reads:
         return paths
 
     def state(self, sort: str, place: str) -> int:
-        """The number of a state that tests share; negative where it is not noted. `sort`: `STATES`,
-        `STORED`, `TOUCHED`, `RESET`.
+        """The number of a state that tests share, or of a module got by a name; negative where it is
+        not noted. `sort`: `STATES`, `STORED`, `TOUCHED`, `RESET`, `NAMED`.
         """
         if self.too_many:
             return -1

@@ -959,6 +959,11 @@ class Tracer:
             name = f"{package.rsplit('.', levels - 1)[0]}.{name.lstrip('.')}"
         file = self._reads_module.file_of(self._loaded.get(name)) if self._reads_module else None
         path = self._path(file) if file else None
+        if path and self._stack and self._reads_module is not None:
+            # what gets a class of it by a name, too, does not execute code that has the name
+            number = self._state_read(self._reads_module.NAMED, path)
+            if number >= 0:
+                self._stack[-1].reads.add(number)
         while path and frame is not None:
             importer = self._paths.get(frame.f_code.co_filename)
             if importer:

@@ -32,7 +32,14 @@ TOUCHED: Final = "/state/touched"
 """… of what removes such a state, whether there was one or not, …"""
 RESET: Final = "/state/reset"
 """… and of what the test set anew before it used it."""
-ELSEWHERE: Final = (INSTALLED, VARIABLES, SET_VARIABLES, STATES, STORED, TOUCHED, RESET)
+NAMED: Final = "/named"
+"""The path of reads of a module by a name that may come from data: `import_module`, a pickle. The
+pattern is the path of its file.
+"""
+ELSEWHERE: Final = (
+    *(INSTALLED, VARIABLES, SET_VARIABLES, STATES, STORED, TOUCHED, RESET),
+    NAMED,
+)
 """The paths of reads of what is no file of the repository."""
 
 

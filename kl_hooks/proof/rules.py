@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from kl_hooks.code.decorators import QUIET_DECORATORS
 from kl_hooks.code.import_time import DATACLASSES, Header, ImportTime
 from kl_hooks.evidence.executed import Executed
-from kl_hooks.evidence.reads import EVERYTHING
+from kl_hooks.evidence.reads import EVERYTHING, NAMED, Read
 from kl_hooks.model.receipt import FACT_CLASSES
 from kl_hooks.proof.comparison import (
     CONFTEST,
@@ -714,6 +714,9 @@ def _definition_effects(
     if not owner and (called or hasattr(builtins, last)):
         yield Effect(reason, needs(users))
         return
+    # who got the module by a name may get all that it defines by names that data has
+    if named := comparison.read_by([Read(NAMED, path)]):
+        yield Effect(reason, needs(users, named))
     if owner:
         yield from _member_effects(comparison, change, owner, last, reason)
     else:

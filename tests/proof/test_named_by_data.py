@@ -1,0 +1,49 @@
+"""Classes and functions that only data names, such as a configuration file or a pickle."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pytest_kl.recorded import repository, run_pytest
+
+from .test_left_behind import impacted
+
+NAMED_BY_DATA = {
+    "shapes.py": "class Square:\n    side = 2\nclass Spare: pass\ndef make(): return 1\n",
+    "conf.json": '{"class": "shapes.Square", "call": "shapes.make"}\n',
+    "app.py": """
+import importlib, json
+from pathlib import Path
+import shapes
+def load(what):
+    module, name = json.loads((Path(__file__).parent / "conf.json").read_text())[what].split(".")
+    return getattr(importlib.import_module(module), name)
+def spare(): return shapes.Spare()
+""",
+    "test_app.py": """
+import pickle
+import app, shapes
+def test_load(): assert app.load("class")().side == 2
+def test_text(): assert "object at" in repr(app.load("class")())
+def test_call(): assert app.load("call")() == 1
+def test_spare(): assert app.spare()
+def test_pickle(): assert pickle.loads(b"cshapes\\nSpare\\n.")
+""",
+}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="symbols are recorded from 3.12 on")
+def test_members_of_a_module_that_data_names_belong_to_who_got_it(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "program", NAMED_BY_DATA)
+    assert run_pytest(folder).returncode == 0
+    got = {f"test_app.py::test_{name}" for name in ("load", "text", "call", "pickle")}
+    text = NAMED_BY_DATA["shapes.py"]
+    for edited in (
+        text.replace("side = 2", "side = 2\n    def __repr__(self): return 'Square()'"),
+        text.replace("def make", "def build"),
+    ):
+        (folder / "shapes.py").write_text(edited)
+        assert impacted(folder) == got
