@@ -936,6 +936,8 @@ class Tracer:
         if not (path := self._path(code.co_filename)):
             if self._foreign is not None:
                 self._foreign(code)
+            if code.co_name == MODULE and self._reads is not None:
+                self._watch_imports(code)
             return
         self._watch(code)
         if code.co_name != MODULE:
@@ -949,6 +951,15 @@ class Tracer:
             self._imports.add((importer, path))
         self._push(context)
         self._engine.modules(True)
+
+    def _watch_imports(self, module: CodeType) -> None:
+        """The calls of a module that is not of the repository and names `__import__`, as that of
+        YAML does: it imports what data names.
+        """
+        codes = [*_inner(module)]
+        if self._engine is not None and any("__import__" in code.co_names for code in codes):
+            for code in codes:
+                self._engine.watch_calls(code)
 
     def _imports_by_name(self, name: object, package: object, frame: FrameType | None) -> None:
         """Code imports a module by a name. What is loaded is not executed again."""
@@ -1561,6 +1572,11 @@ class _Monitoring:
         self._watched.append(code)
         if self._tracer.may_call(code):
             self._calling.add(_identity(code))
+
+    def watch_calls(self, code: CodeType) -> None:
+        """From now on the calls of this code are reported, and no starts."""
+        self._api.set_local_events(self._tool, code, self._events.CALL)
+        self._watched.append(code)
 
     def _wanted(self, code: CodeType) -> int:
         events = self._events

@@ -12,7 +12,22 @@ from tests.pytest_kl.recorded import repository, run_pytest
 from .test_left_behind import impacted
 
 NAMED_BY_DATA = {
-    "shapes.py": "class Square:\n    side = 2\nclass Spare: pass\ndef make(): return 1\n",
+    "shapes.py": "import logging\nclass Square:\n    side = 2\nclass Spare: pass\n"
+    "class Quiet(logging.NullHandler): pass\ndef make(): return 1\n",
+    "shapes.yaml": "!!python/object:shapes.Square {}\n",
+    "logging.ini": """
+[loggers]
+keys=root
+[handlers]
+keys=quiet
+[formatters]
+keys=
+[handler_quiet]
+class=shapes.Quiet
+args=()
+[logger_root]
+handlers=quiet
+""",
     "conf.json": '{"class": "shapes.Square", "call": "shapes.make"}\n',
     "app.py": """
 import importlib, json
@@ -24,12 +39,18 @@ def load(what):
 def spare(): return shapes.Spare()
 """,
     "test_app.py": """
-import pickle
+import logging.config, pickle
+from pathlib import Path
+import yaml
 import app, shapes
+HERE = Path(__file__).parent
 def test_load(): assert app.load("class")().side == 2
 def test_text(): assert "object at" in repr(app.load("class")())
 def test_call(): assert app.load("call")() == 1
 def test_spare(): assert app.spare()
+def test_yaml(): assert yaml.unsafe_load((HERE / "shapes.yaml").read_text()).side == 2
+def test_logging():
+    logging.config.fileConfig(HERE / "logging.ini", disable_existing_loggers=False)
 def test_pickle(): assert pickle.loads(b"cshapes\\nSpare\\n.")
 """,
 }
@@ -40,6 +61,7 @@ def test_members_of_a_module_that_data_names_belong_to_who_got_it(tmp_path: Path
     folder = repository(tmp_path / "program", NAMED_BY_DATA)
     assert run_pytest(folder).returncode == 0
     got = {f"test_app.py::test_{name}" for name in ("load", "text", "call", "pickle")}
+    got |= {"test_app.py::test_yaml", "test_app.py::test_logging"}
     text = NAMED_BY_DATA["shapes.py"]
     for edited in (
         text.replace("side = 2", "side = 2\n    def __repr__(self): return 'Square()'"),
