@@ -138,7 +138,7 @@ def read_file_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
         else:
             word = f"was {_verb(change)}"
         reason = f"{change.path} {word}, which the test opened"
-        yield from _effects(comparison, sorted(reads), reason)
+        yield from effects_of_reads(comparison, sorted(reads), reason)
 
 
 def _bytes_changed(comparison: Comparison, path: str, reason: str) -> Iterator[Effect]:
@@ -146,7 +146,7 @@ def _bytes_changed(comparison: Comparison, path: str, reason: str) -> Iterator[E
     if comparison.executed.reads is None:
         yield Effect(reason)  # which tests did is not recorded
     elif Read(path) in comparison.reads:
-        yield from _effects(comparison, [Read(path)], reason)
+        yield from effects_of_reads(comparison, [Read(path)], reason)
 
 
 def _appeared(comparison: Comparison, path: str) -> Iterator[Effect]:
@@ -158,20 +158,20 @@ def _appeared(comparison: Comparison, path: str) -> Iterator[Effect]:
     if name == CONFTEST:
         yield Effect(reason, below=folder)
     reads = comparison.reads.intersection([Read(path), Read(folder, name)])
-    yield from _effects(comparison, sorted(reads), f"{reason}, which the test looked for")
+    yield from effects_of_reads(comparison, sorted(reads), f"{reason}, which the test looked for")
 
 
 def _relisted(comparison: Comparison, listing: str) -> Iterator[Effect]:
     """A folder that a test listed has other names on disk, such as that of an ignored file."""
     folder, _, pattern = listing.rpartition("/")
     reason = f"{folder}/ has other files on disk than when the test listed it"
-    yield from _effects(comparison, [Read(folder, pattern)], reason)
+    yield from effects_of_reads(comparison, [Read(folder, pattern)], reason)
 
 
 def _variable_set(comparison: Comparison, name: str) -> Iterator[Effect]:
     """A variable of the environment is set that a test looked for in vain."""
     reason = set_reason(name)
-    yield from _effects(comparison, [Read(VARIABLES, name)], reason)
+    yield from effects_of_reads(comparison, [Read(VARIABLES, name)], reason)
 
 
 def disk_effects(
@@ -202,10 +202,10 @@ def listed_folder_changed(comparison: Comparison, change: FileChange) -> Iterato
     ]
     modules = [read for read in listings if _is_module(read)]
     reason = f"{change.path} was {_verb(change)}, which the test looked for"
-    yield from _effects(comparison, modules, reason)
+    yield from effects_of_reads(comparison, modules, reason)
     folders = [read for read in listings if not _is_module(read)]
     reason = f"{change.path} was {_verb(change)} in a folder that the test listed"
-    yield from _effects(comparison, folders, reason)
+    yield from effects_of_reads(comparison, folders, reason)
 
 
 def _is_module(read: Read) -> bool:
@@ -245,10 +245,12 @@ def sibling_added_or_removed(comparison: Comparison, change: FileChange) -> Iter
     opened = [read.path for read in comparison.reads if not read.pattern]
     reads = [Read(path) for path in siblings(change.path, opened)]
     reason = f"{change.path} was {_verb(change)} beside files that the test opened"
-    yield from _effects(comparison, reads, reason)
+    yield from effects_of_reads(comparison, reads, reason)
 
 
-def _effects(comparison: Comparison, reads: Sequence[Read], reason: str) -> Iterator[Effect]:
+def effects_of_reads(
+    comparison: Comparison, reads: Sequence[Read], reason: str
+) -> Iterator[Effect]:
     """For the tests that read one of these, and those that need a file whose import did."""
     if not reads:
         return

@@ -38,6 +38,7 @@ from kl_hooks.proof.pytest_config import name_matches
 from kl_hooks.proof.read_rules import (
     READ_SUBJECTS,
     data_file_changed,
+    effects_of_reads,
     link_changed,
 )
 from kl_hooks.proof.requirements import is_dependency_file
@@ -715,8 +716,8 @@ def _definition_effects(
         yield Effect(reason, needs(users))
         return
     # who got the module by a name may get all that it defines by names that data has
-    if named := comparison.read_by([Read(NAMED, path)]):
-        yield Effect(reason, needs(users, named))
+    named = comparison.reads & {Read(NAMED, path)}
+    yield from effects_of_reads(comparison, sorted(named), reason)
     if owner:
         yield from _member_effects(comparison, change, owner, last, reason)
     else:
