@@ -74,7 +74,7 @@ _ACCESSORS: Final = ("setter", "getter", "deleter")
 
 def is_executed_by_calls_alone(name: str) -> bool:
     """Whether a function with this decorator does what it does only where its code is executed: no
-    other code is made of it, and nobody reads it.
+    other code is made of it, and none reads it.
     """
     return name in _BY_A_CALL or name.startswith(_MARKS)
 
@@ -89,6 +89,22 @@ def full_names(marks: Iterable[str], owner: str, outline: Outline) -> list[str]:
         _full_name(mark.removeprefix("@").partition("(")[0].strip(), owner, outline)
         for mark in marks
     ]
+
+
+def _full_name(written: str, owner: str, outline: Outline) -> str:
+    root, *attributes = written.split(".")
+    if "names" not in outline:
+        return ""
+    if attributes in ([accessor] for accessor in _ACCESSORS):
+        is_property = outline["defs"].get(f"{owner}.{root}") == "property"
+        return "builtins.property" if is_property else ""
+    if root in outline["names"]:
+        module, *names = outline["names"][root].removeprefix("@").split(":")
+        return ".".join([module, *names, *attributes])
+    is_defined = root in outline["defs"] or f"{owner}.{root}" in outline["defs"]
+    if is_defined or outline["stars"] or not hasattr(builtins, root):
+        return ""
+    return ".".join(["builtins", root, *attributes])
 
 
 @lru_cache(maxsize=256)
@@ -132,19 +148,3 @@ def _called(decorator: ast.expr) -> ast.expr:
     if isinstance(decorator, ast.Call):
         return decorator.func
     return decorator
-
-
-def _full_name(written: str, owner: str, outline: Outline) -> str:
-    root, *attributes = written.split(".")
-    if "names" not in outline:
-        return ""
-    if attributes in ([accessor] for accessor in _ACCESSORS):
-        is_property = outline["defs"].get(f"{owner}.{root}") == "property"
-        return "builtins.property" if is_property else ""
-    if root in outline["names"]:
-        module, *names = outline["names"][root].removeprefix("@").split(":")
-        return ".".join([module, *names, *attributes])
-    is_defined = root in outline["defs"] or f"{owner}.{root}" in outline["defs"]
-    if is_defined or outline["stars"] or not hasattr(builtins, root):
-        return ""
-    return ".".join(["builtins", root, *attributes])

@@ -360,7 +360,7 @@ def test_a_changed_function_resets_nothing_that_neither_it_nor_its_callers_name(
     named: Path, tmp_path: Path
 ) -> None:
     """The names of its variables are not those of the module. What its test found changed must run
-    with it: nobody knows which of its functions get the other answer.
+    with it: which of its functions get the other answer is not recorded.
     """
     folder = changed(named, tmp_path, "app.py", "names = [text]", "names = [text, text]")
     assert impacted(folder) == {"test_a.py::test_adds", "test_m.py::test_m"}
