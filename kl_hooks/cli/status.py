@@ -107,6 +107,7 @@ def _proof_lines(content: ContentStatus) -> Iterator[str]:
         yield content_text(proof, content.failure, content.is_untracked)
     if proof.tests.is_partial and not proof.gaps:
         yield f"  {proof.tests}"
+    reasons = [reason for reason in reasons if reason != proof.coverage]
     yield from (f"  {reason}" for reason in reasons[:_REASONS])
     if len(reasons) > _REASONS:
         yield f"  … and {len(reasons) - _REASONS} more: kl verify"

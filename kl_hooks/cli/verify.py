@@ -180,11 +180,13 @@ def _passed_lines(answer: VerifyAnswer) -> Iterator[str]:
 
 def _not_proven_lines(answer: VerifyAnswer, tree: str) -> Iterator[str]:
     proof = answer.proof
-    why = rerun_text(proof) or answer.failure or f"no evidence ({answer.needed} required)"
+    needed = f"no evidence ({answer.needed} required)"
+    why = rerun_text(proof) or answer.failure or proof.coverage or needed
     yield f"{tree}: not proven: {why}"
     if proof.tests.is_partial:
         yield f"  {proof.tests}"
-    yield from (f"  {reason}" for reason in proof.reasons if reason not in proof.notes)
+    said = (why, *proof.notes)
+    yield from (f"  {reason}" for reason in proof.reasons if reason not in said)
     yield from _notes(proof)
     if answer.nearest:
         yield f"  {answer.nearest}"

@@ -7,11 +7,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Final, NamedTuple
 
-from kl_hooks.evidence.ledger import Entry, selection_limits
+from kl_hooks.evidence.ledger import Entry
+from kl_hooks.evidence.measured_coverage import MeasuredCoverage
 from kl_hooks.evidence.trust import IMPORTED
-from kl_hooks.model.text import name_list, one_line
 
 _LINTERS: Final[Mapping[str, tuple[str, ...]]] = {
     "ruff": ("check",),
@@ -56,54 +56,6 @@ _REPORTS: Final = ("report", "json", "xml", "html", "lcov")
 _FAIL_UNDER: Final = "--fail-under"
 
 
-class _MeasuredCoverage(NamedTuple):
-    """The total that pytest-cov reported at the end of a run."""
-
-    hundredths: int
-    """Of a percent."""
-    precision: int
-    """Digits to which coverage.py rounds before it compares."""
-    sources: tuple[str, ...]
-    """What was measured; empty: what coverage.py takes by itself."""
-    run: str
-    is_part: bool
-    """The run was limited to some tests: all of them cover as much or more."""
-
-    @property
-    def rounded(self) -> float:
-        """The percentage that coverage.py compares with a threshold."""
-        return round(self.hundredths / 100, self.precision)
-
-    def __str__(self) -> str:
-        if self.sources:
-            sources = f" of {one_line(name_list(self.sources, 3))}"
-        else:
-            sources = ""
-        return f"{self.rounded:g} %{sources} in run {self.run[:8]}"
-
-    @classmethod
-    def of(cls, entry: Entry) -> _MeasuredCoverage | None:
-        """What the receipt of a run has; None where it measured nothing."""
-        value = entry.receipt.result.get("coverage")
-        plain = value if isinstance(value, Mapping) else {}
-        hundredths = plain.get("hundredths")
-        precision = plain.get("precision", 0)
-        sources = plain.get("sources", [])
-        if not (_is_count(hundredths, 10_000) and _is_count(precision, 9)):
-            return None
-        return cls(
-            hundredths,
-            precision,
-            tuple(map(str, sources)) if isinstance(sources, list) else (),
-            entry.receipt.run,
-            bool(selection_limits(entry.receipt.selection)),
-        )
-
-
-def _is_count(value: Any, most: int) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
-
-
 class GateEvidence(NamedTuple):
     """What the receipts of one content show."""
 
@@ -111,7 +63,7 @@ class GateEvidence(NamedTuple):
     """It is proven or transferred."""
     commands: Mapping[str, bool]
     """Command → whether its last run on this content ended with 0."""
-    coverage: _MeasuredCoverage | None
+    coverage: MeasuredCoverage | None
 
     @property
     def linters(self) -> dict[str, bool]:
@@ -151,7 +103,7 @@ class GateEvidence(NamedTuple):
         measured = [
             measured_coverage
             for entry in tests
-            if (measured_coverage := _MeasuredCoverage.of(entry))
+            if (measured_coverage := MeasuredCoverage.of(entry.receipt))
         ]
         # of all tests before of a part of them
         coverage = next((one for one in measured if not one.is_part), None)

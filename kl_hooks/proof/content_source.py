@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _TEXTS: Final = (".txt", ".rst", ".md", ".adoc", ".doctest")
 """The endings of texts whose examples pytest may be set to collect."""
+_CONFIGS: Final = (".coveragerc", ".cfg", ".ini", ".toml")
+"""The endings of files that may configure pytest, or coverage.py for it."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,8 @@ class ContentSource:
     """The files of one content: those on disk, or those of a tree."""
 
     blobs: Mapping[str, str]
-    """Path → blob ID of tracked Python files and texts, and of files that may configure pytest or
-    kl.
+    """Path → blob ID of tracked Python files and texts, and of files that may configure pytest,
+    coverage.py or kl.
     """
     read: Callable[[Iterable[str]], Iterator[tuple[str, bytes]]]
     """The contents of files by path, of those that can be read."""
@@ -60,7 +62,7 @@ def content_source(repo: Repository, tree: str, *, untracked: bool = False) -> C
 
     `untracked`: on disk also the files that git does not track, and does not ignore.
     """
-    wanted = (".py", *_TEXTS, *CONFIG_NAMES, SETTINGS_FILE)
+    wanted = (".py", *_TEXTS, *_CONFIGS, SETTINGS_FILE)
     if tree == STAGED:
         entries = {entry.path: entry for entry in files.staged_files(repo, wanted)}
     elif tree:

@@ -28,6 +28,7 @@ from kl_hooks.proof.defined_tests import (
     expected_names,
     tests_of_files,
 )
+from kl_hooks.proof.least_coverage import LeastCoverage, least_coverage
 from kl_hooks.proof.pytest_config import PytestConfig, PytestConfigs
 from kl_hooks.proof.reported_tests import Reported
 from kl_hooks.store.redaction import redact
@@ -75,6 +76,8 @@ class Expected:
     """The content of a Python file; None where there is none."""
     configured: ConfiguredSelection = field(default_factory=ConfiguredSelection)
     """What `addopts` omits, as it did in the commit before."""
+    least_coverage: tuple[LeastCoverage, ...] = ()
+    """What every run has to cover."""
     known_failures: tuple[KnownFailure, ...] = ()
     """Tests that may fail today."""
     exclude: tuple[str, ...] = ()
@@ -262,6 +265,7 @@ def expected_tests(
         ignored,
         source.text,
         configured,
+        least_coverage(file_configs.values(), source.text),
         texts=_texts(source, configs, configured, exclude),
         modules=_modules_with_examples(source, python, configs, configured),
         notes=(*changed, *configured.notes(omitted)),

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.ledger import Entry, selection_limits
+from kl_hooks.evidence.measured_coverage import MeasuredCoverage
 from kl_hooks.evidence.provenance import is_document
 from kl_hooks.evidence.snapshot import newest_first
 from kl_hooks.evidence.trust import why_not_hard
@@ -29,6 +30,7 @@ from kl_hooks.proof.expected_tests import Missing
 from kl_hooks.proof.other_runs import OtherRun
 from kl_hooks.proof.proven_tests import ProvenTests
 from kl_hooks.proof.read_rules import unrecorded_reads
+from kl_hooks.proof.run_rules import judge_run
 from kl_hooks.proof.variables import set_reason
 
 _SEE_KEYS: Final = "see: kl trust list, kl sync --pull"
@@ -106,6 +108,7 @@ def decide(facts: GateFacts) -> Proof:
     own_entries = facts.counting.entries
     entries = [*own_entries, *(run.original for run in used_runs)]
     proof = _without_flaky(proof, entries, facts.why_flaky)
+    proof = _without_measured_coverage(proof, facts, used_runs)
     if facts.losses and proof.tier < Tier.INFERRED and not proof.failed:
         return not_assessed(facts.losses)
     notes = (
@@ -270,6 +273,61 @@ def _without_flaky(
         return replace(proof, flaky=words)
     reasons = (f"only flaky tests passed: {name_list(words, NAMED)}", *proof.reasons)
     return replace(proof, tier=Tier.GUESSED, run=None, runs=(), reasons=reasons, flaky=words)
+
+
+# coverage
+
+
+def _without_measured_coverage(
+    proof: Proof, facts: GateFacts, used_runs: Sequence[OtherRun]
+) -> Proof:
+    """What is proven, where no run of all tests measured the coverage that the configuration asks
+    for: nothing. pytest would end with 1 below it.
+    """
+    if proof.failed or facts.content.expected is None:
+        return proof
+    expected = facts.content.expected()
+    open_demands = [
+        least
+        for least in expected.least_coverage
+        if not any(map(least.is_met_by, _coverage_here(least.folder, facts, used_runs)))
+    ]
+    if not open_demands:
+        return proof
+    reasons = [
+        f"{least.path} asks for {least.percent:g} % coverage, and no run of all tests measured that"
+        " of this content"
+        for least in open_demands
+    ]
+    return replace(
+        proof,
+        tier=Tier.GUESSED,
+        run=None,
+        runs=(),
+        reasons=(*reasons, *proof.reasons),
+        command="pytest",
+        coverage=reasons[0],
+    )
+
+
+def _coverage_here(
+    folder: str, facts: GateFacts, used_runs: Sequence[OtherRun]
+) -> Iterator[MeasuredCoverage]:
+    """What runs of all tests measured, started in this folder: on the content itself, or on one
+    that has other documents, of which no test has to run again.
+    """
+    here = (judged.entry for judged in map(judge_run, facts.counting.runs) if judged.is_whole)
+    with_other_documents = (
+        run.original
+        for run in used_runs
+        if not run.stale
+        and all(map(is_document, run.changes.changes))
+        and not selection_limits(run.original.receipt.selection)
+    )
+    for entry in (*here, *with_other_documents):
+        coverage = MeasuredCoverage.of(entry.receipt)
+        if coverage and (entry.receipt.environment.get("rootdir") or "") == folder:
+            yield coverage
 
 
 # notes
