@@ -84,6 +84,19 @@ def stores_of(code: CodeType) -> Stores:
     return Stores(names, owners, may_change, only_names, texts)
 
 
+def loads_attribute(code: CodeType, name: str) -> bool:
+    """Whether code asks something for this attribute, by its name or with `getattr`."""
+    if name in code.co_consts and "getattr" in code.co_names:
+        return True
+    if name not in code.co_names:
+        return False
+    text = code.co_code
+    return any(
+        code.co_names[step.argument >> 1] == name
+        for step, _ in _pairs(text, text[::2], _LOAD_ATTR)
+    )
+
+
 class _Step(NamedTuple):
     operation: int
     argument: int

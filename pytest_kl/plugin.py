@@ -155,7 +155,7 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
     else:
         top = None
     if top is not None:
-        from pytest_kl import memoization, reads, states, watch, written
+        from pytest_kl import docstrings, memoization, reads, states, watch, written
         from pytest_kl.tracer import Tracer
 
         children = None
@@ -171,6 +171,7 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
             states=states,
             watch=watch,
             written=written,
+            docstrings=docstrings,
         )
         try:
             tracer.start()

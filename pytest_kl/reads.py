@@ -64,10 +64,14 @@ NAMED: Final = "/named"
 """In the place of a folder: a module was got by a name that may come from data. The pattern is the
 path of its file.
 """
+DOCS: Final = "/docs"
+"""In the place of a folder: installed code read docstrings. The pattern is the path of the file in
+which they are, or `EVERYTHING`.
+"""
 _METADATA_FOLDERS: Final = (".dist-info/", ".egg-info/")
 _ELSEWHERE: Final = (
     *(INSTALLED, VARIABLES, SET_VARIABLES, STATES, STORED, TOUCHED, RESET),
-    NAMED,
+    *(NAMED, DOCS),
 )
 _HELPER = 1
 _ACTOR = 2
@@ -765,7 +769,7 @@ class Reads:
 
     def state(self, sort: str, place: str) -> int:
         """The number of a state that tests share, or of a module got by a name; negative where it is
-        not noted. `sort`: `STATES`, `STORED`, `TOUCHED`, `RESET`, `NAMED`.
+        not noted. `sort`: `STATES`, `STORED`, `TOUCHED`, `RESET`, `NAMED`, `DOCS`.
         """
         if self.too_many:
             return -1

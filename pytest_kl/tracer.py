@@ -296,6 +296,7 @@ class Tracer:
         states: Any = None,
         watch: Any = None,
         written: Any = None,
+        docstrings: Any = None,
     ) -> None:
         self._top = realpath(top)
         self._child_processes, self._foreign = children, foreign
@@ -314,6 +315,10 @@ class Tracer:
         """Identity of code that sets or asks what the library has for all → what it does."""
         self._library_code: list[CodeType] = []
         """That code."""
+        self._docstrings: Any = docstrings and docstrings.Docstrings(self._path)
+        """Who reads docstrings; None where that is not noted."""
+        self._documenting: dict[int, CodeType] = {}
+        """By identity: installed code that reads them."""
         self._shared: list[Any] = []
         self._parent: Any = None
         """What collected the last test, …"""
@@ -426,6 +431,8 @@ class Tracer:
                 self.asking.update(self._library)
             for code in (*self._reads.asking, *self._library_code):
                 engine.watch(code)
+            if self._docstrings is not None:
+                self._watch_readers(self._docstrings.loaded_readers())
         HANDLERS["import"] = self._on_import
         HANDLERS.update(dict.fromkeys(_PROCESSES, self._on_process))
         HANDLERS.update(dict.fromkeys(_NAMED_PROCESSES, self._named_process))
@@ -620,6 +627,9 @@ class Tracer:
         if self._reads is None:
             return True
         try:
+            if _identity(code) in self._documenting:
+                self._read_docs(frame)
+                return True
             watched = self._library.get(_identity(code))
             if watched is None:
                 self._reads.asks(code, frame)
@@ -638,6 +648,14 @@ class Tracer:
         if owner is not None and not self._module_runs():
             self.states.logs(owner)
         return False
+
+    def _read_docs(self, frame: FrameType) -> None:
+        """The test, or the module that is imported, has what docstrings say."""
+        if self._stack and self._reads_module is not None:
+            for path in self._docstrings.owners(frame):
+                number = self._state_read(self._reads_module.DOCS, path)
+                if number >= 0:
+                    self._stack[-1].reads.add(number)
 
     def _running_test(self) -> Context | None:
         """The test, or the set-up of a fixture, that runs; None while a module is imported, and
@@ -938,6 +956,8 @@ class Tracer:
                 self._foreign(code)
             if code.co_name == MODULE and self._reads is not None:
                 self._watch_imports(code)
+                if self._docstrings is not None:
+                    self._watch_readers(self._docstrings.readers(code))
             return
         self._watch(code)
         if code.co_name != MODULE:
@@ -960,6 +980,14 @@ class Tracer:
         if self._engine is not None and any("__import__" in code.co_names for code in codes):
             for code in codes:
                 self._engine.watch_calls(code)
+
+    def _watch_readers(self, codes: Iterable[CodeType]) -> None:
+        """The starts of installed code that reads docstrings, as `inspect.getdoc` does."""
+        for code in codes:
+            if self._engine is not None and _identity(code) not in self.asking:
+                self._documenting[_identity(code)] = code
+                self.asking.add(_identity(code))
+                self._engine.watch(code)
 
     def _imports_by_name(self, name: object, package: object, frame: FrameType | None) -> None:
         """Code imports a module by a name. What is loaded is not executed again."""

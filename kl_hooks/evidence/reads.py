@@ -36,9 +36,13 @@ NAMED: Final = "/named"
 """The path of reads of a module by a name that may come from data: `import_module`, a pickle. The
 pattern is the path of its file.
 """
+DOCS: Final = "/docs"
+"""The path of reads of docstrings by installed code. The pattern is the path of the file in which
+they are, or `EVERYTHING`.
+"""
 ELSEWHERE: Final = (
     *(INSTALLED, VARIABLES, SET_VARIABLES, STATES, STORED, TOUCHED, RESET),
-    NAMED,
+    *(NAMED, DOCS),
 )
 """The paths of reads of what is no file of the repository."""
 

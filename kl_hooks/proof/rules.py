@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from kl_hooks.code.decorators import QUIET_DECORATORS
 from kl_hooks.code.import_time import DATACLASSES, Header, ImportTime
 from kl_hooks.evidence.executed import Executed
-from kl_hooks.evidence.reads import EVERYTHING, NAMED, Read
+from kl_hooks.evidence.reads import DOCS, EVERYTHING, NAMED, Read
 from kl_hooks.model.receipt import FACT_CLASSES
 from kl_hooks.proof.comparison import (
     CONFTEST,
@@ -835,12 +835,21 @@ def docstring_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
         if _is_documented(name, new):
             reason = f"the docstring of {name} in {change.path} changed, which is decorated"
             yield Effect(reason, needs(users))
-    readers = comparison.users_of("reads_docs")
-    for name in names if readers else ():
+    readers = comparison.users_of("reads_docs") | _readers_of_any_docstring(comparison)
+    for name in names:
         shown = f" of {name}" if name else ""
         reason = f"the docstring{shown} in {change.path} changed, and docstrings are read"
-        for condition in _conditions_of_having(comparison, change.path, name):
+        named = sorted(comparison.reads & {Read(DOCS, change.path)})
+        yield from effects_of_reads(comparison, named, reason)
+        for condition in _conditions_of_having(comparison, change.path, name) if readers else ():
             yield Effect(reason, needs(users, readers, *condition))
+
+
+def _readers_of_any_docstring(comparison: Comparison) -> Touch:
+    """The tests for which installed code read docstrings, and nothing showed whose."""
+    reads = comparison.reads & {Read(DOCS, EVERYTHING)}
+    importing = comparison.needing(comparison.readers(reads))
+    return comparison.read_by(reads) | Touch(files=importing)
 
 
 def _conditions_of_having(

@@ -243,7 +243,7 @@ def _istanbul_files(by_path: Mapping[str, Any]) -> Iterator[MeasuredFile]:
             # of a file that was never loaded: it is about no function
             if function.get("name") != _NOT_LOADED
         ]
-        yield MeasuredFile(_text(file.get("path", path)), "", tuple(functions), {})
+        yield MeasuredFile(_text(file.get("path", path)) or path, "", tuple(functions), {})
 
 
 def _istanbul_function(function: Mapping[str, Any], count: Any) -> Function:

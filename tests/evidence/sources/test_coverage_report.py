@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kl_hooks.errors import UsageProblem
@@ -171,6 +171,7 @@ def test_any_bytes_are_read_or_refused(noise: bytes) -> None:
         assert report.format
 
 
+@example(value="", key="path")
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

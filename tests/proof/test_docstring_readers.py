@@ -1,0 +1,102 @@
+"""Docstrings that installed code reads, which no code of the repository asks for."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pytest_kl.recorded import repository, run_pytest
+
+from .test_left_behind import impacted
+
+PROGRAM = {
+    "pytest.ini": "[pytest]\npythonpath = ../lib/site-packages\n",
+    "conftest.py": """
+from _pytest.runner import runtestprotocol
+def pytest_runtest_protocol(item, nextitem):
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    runtestprotocol(item, nextitem=nextitem)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+""",
+    "cases.py": """
+import unittest
+class Case(unittest.TestCase):
+    def runTest(self):
+        'Checks a thing.'
+def described(): return Case().shortDescription()
+def other():
+    'Another thing.'
+    return 1
+""",
+    "tools.py": """
+from installed_server import Server
+def add():
+    'Add a thing.'
+def build():
+    server = Server()
+    server.offer(add)
+    return server
+def listed(): return build().documents()
+""",
+    "copied.py": """
+from contextlib import contextmanager
+from unittest import mock
+@contextmanager
+def opened():
+    'Opened.'
+    yield mock.Mock()
+def plain():
+    'Plain.'
+    return 1
+""",
+    "test_app.py": """
+import unittest
+import cases, copied, tools
+def test_case(): assert cases.described() == 'Checks a thing.'
+def test_other(): assert cases.other() == 1
+def test_server(): assert tools.listed() == ['Add a thing.']
+def test_build(): assert tools.build()
+def test_copied():
+    with copied.opened(): assert copied.plain() == 1
+class TestOwn(unittest.TestCase):
+    def test_own(self):
+        'Own.'
+        assert cases.other() == 1
+""",
+}
+SERVER = """
+class Server:
+    def __init__(self): self.tools = []
+    def offer(self, function): self.tools.append(function)
+    def documents(self): return [tool.__doc__ for tool in self.tools]
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="symbols are recorded from 3.12 on")
+def test_a_docstring_that_installed_code_reads_belongs_to_the_test(tmp_path: Path) -> None:
+    installed = tmp_path / "lib" / "site-packages"
+    installed.mkdir(parents=True)
+    (installed / "installed_server.py").write_text(SERVER)
+    folder = repository(tmp_path / "program", PROGRAM)
+    assert run_pytest(folder).returncode == 0
+
+    def stale_after(path: str, before: str, after: str) -> set[str]:
+        text = PROGRAM[path].replace(before, after)
+        assert text != PROGRAM[path]
+        (folder / path).write_text(text)
+        tests = impacted(folder)
+        (folder / path).write_text(PROGRAM[path])
+        return tests
+
+    # whose docstring is read is known of a case, in which it is stored
+    assert stale_after("cases.py", "Checks a", "Looks at a") == {"test_app.py::test_case"}
+    # what a server has is not known: the tests that have the function, and read any docstring
+    assert stale_after("tools.py", "Add a", "Add some") == {"test_app.py::test_server"}
+    # to copy a docstring to another object shows it to nobody
+    assert stale_after("copied.py", "Opened.", "Open.") == set()
+    assert stale_after("copied.py", "Plain.", "Simple.") == set()
+    # pytest itself makes the cases of unittest
+    assert stale_after("test_app.py", "Own.", "My own.") == set()
