@@ -6,6 +6,9 @@ their bytecode shows, are watched, and each call of one notes whose docstring it
 what it is called with.
 """
 
+# Tests may have replaced `os` when a Path would be made.
+# ruff: noqa: PTH118, PTH120
+
 from __future__ import annotations
 
 import os
@@ -40,9 +43,7 @@ class Docstrings:
         self._path_of = path_of
         self._loaded = sys.modules
         library = dirname(os.__file__)
-        self._readers = {
-            join(library, *name.split(".")) + ".py" for name in _STANDARD_READERS
-        }
+        self._readers = {join(library, *name.split(".")) + ".py" for name in _STANDARD_READERS}
         self._library = library + os.sep
         self._packages = (join(library, "site-packages"), join(library, "dist-packages"))
         self._pytest = dirname(sys.modules["_pytest"].__file__ or "") + os.sep
@@ -60,7 +61,7 @@ class Docstrings:
     def loaded_readers(self) -> Iterator[CodeType]:
         """Those of the modules that are loaded already."""
         for module in [*self._loaded.values()]:
-            file = file_of(module) if isinstance(module, ModuleType) else None
+            file = file_of(module)
             if file is None or not self._may_read(file) or self._path_of(file):
                 continue
             for function in _functions(module_namespace(module), file):

@@ -92,8 +92,7 @@ def loads_attribute(code: CodeType, name: str) -> bool:
         return False
     text = code.co_code
     return any(
-        code.co_names[step.argument >> 1] == name
-        for step, _ in _pairs(text, text[::2], _LOAD_ATTR)
+        code.co_names[step.argument >> 1] == name for step, _ in _pairs(text, text[::2], _LOAD_ATTR)
     )
 
 

@@ -650,7 +650,7 @@ class Tracer:
         return False
 
     def _read_docs(self, frame: FrameType) -> None:
-        """The test, or the module that is imported, has what docstrings say."""
+        """The test, or the module that is imported, has a text of docstrings."""
         if self._stack and self._reads_module is not None:
             for path in self._docstrings.owners(frame):
                 number = self._state_read(self._reads_module.DOCS, path)

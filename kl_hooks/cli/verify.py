@@ -185,8 +185,8 @@ def _not_proven_lines(answer: VerifyAnswer, tree: str) -> Iterator[str]:
     yield f"{tree}: not proven: {why}"
     if proof.tests.is_partial:
         yield f"  {proof.tests}"
-    said = (why, *proof.notes)
-    yield from (f"  {reason}" for reason in proof.reasons if reason not in said)
+    shown = (why, *proof.notes)
+    yield from (f"  {reason}" for reason in proof.reasons if reason not in shown)
     yield from _notes(proof)
     if answer.nearest:
         yield f"  {answer.nearest}"

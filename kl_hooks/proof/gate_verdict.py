@@ -282,7 +282,7 @@ def _without_measured_coverage(
     proof: Proof, facts: GateFacts, used_runs: Sequence[OtherRun]
 ) -> Proof:
     """What is proven, where no run of all tests measured the coverage that the configuration asks
-    for: nothing. pytest would end with 1 below it.
+    for: nothing. With less pytest would end with 1.
     """
     if proof.failed or facts.content.expected is None:
         return proof

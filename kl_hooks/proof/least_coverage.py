@@ -1,4 +1,4 @@
-"""The least coverage that a suite asks for in its configuration: below it pytest ends with 1,
+"""The least coverage that a suite asks for in its configuration: with less pytest ends with 1,
 whatever its tests show.
 
 pytest-cov judges the total of a run. It is known of a content on which all tests ran while it was
@@ -19,7 +19,7 @@ from kl_hooks.proof.pytest_config import PytestConfig
 _DEFAULT_CONFIG: Final = ".coveragerc"
 _OTHER_CONFIGS: Final = (".coveragerc.toml", "setup.cfg", "tox.ini", "pyproject.toml")
 """Where coverage.py looks after `.coveragerc`, in this order; the first that configures it counts
-(`coverage.config.config_files_to_try`, 7.11).
+(its `config_files_to_try`, 7.11).
 """
 _LARGEST_CONFIG: Final = 1_000_000
 """Bytes of a configuration file that is read."""
@@ -106,8 +106,8 @@ def _of_coverage_files(
 
 
 def _reports(name: str, content: bytes, is_own: bool) -> Iterator[Mapping[str, Any]]:
-    """The tables of a file that configure coverage.py, `report` first. `is_own`: its name says that
-    it is for coverage.py alone, so that its sections may have plain names.
+    """The tables of a file that configure coverage.py, `report` first. `is_own`: it is for
+    coverage.py alone, so that its sections may have plain names.
     """
     text = content.decode("utf-8-sig")
     if name.endswith(".toml"):

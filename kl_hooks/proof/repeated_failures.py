@@ -16,7 +16,7 @@ from kl_hooks.evidence.snapshot import Snapshot, newest_first
 from kl_hooks.proof.facts import STALE, VALID, Verdict
 from kl_hooks.proof.installed import Environments
 from kl_hooks.proof.other_runs import OtherRun, runs_of_content
-from kl_hooks.proof.places import is_for_all, place_in_words
+from kl_hooks.proof.places import is_for_all, is_stored, place_in_words
 
 
 def results_of_content(
@@ -48,7 +48,14 @@ def stale_passes(runs: Mapping[str, OtherRun]) -> dict[str, dict[str, Verdict]]:
             for test in sorted(failed_run.failures)
         }
         # only where one of them passed since: it takes the reads of all tests
-        writers = _writers_of(failed_run) if any(passes_of.values()) else {}
+        if not any(passes_of.values()):
+            continue
+        writers = _writers_of(failed_run)
+        for older_run in ordered[position + 1 :]:
+            # what a test leaves in a file is there in the next run
+            for state, tests in _touched_in(older_run).items():
+                if is_stored(state.pattern):
+                    writers.setdefault(state, set()).update(tests)
         for test, passes in passes_of.items():
             for name, reason in _to_repeat(failed_run, test, passes, writers):
                 for run in passes if name == test else ordered:
@@ -88,11 +95,21 @@ def _writers_of(run: OtherRun) -> dict[Read, set[str]]:
     for writer, places in run.executed.left.items():
         for path, name in places:
             writers.setdefault(Read(STATES, f"{path}:{name}"), set()).add(writer)
-    for toucher, reads in _reads_of(run).items():
-        for read in reads:
-            if read.path == TOUCHED:  # a file, a cache: who looked for it has read it as stored
-                writers.setdefault(Read(STORED, read.pattern), set()).add(toucher)
+    for state, tests in _touched_in(run).items():
+        writers.setdefault(state, set()).update(tests)
     return writers
+
+
+def _touched_in(run: OtherRun) -> dict[Read, set[str]]:
+    """File or cache, as who looked for it has read it → the tests of a run that wrote or removed
+    it.
+    """
+    touchers: dict[Read, set[str]] = {}
+    for test, reads in _reads_of(run).items():
+        for read in reads:
+            if read.path == TOUCHED:
+                touchers.setdefault(Read(STORED, read.pattern), set()).add(test)
+    return touchers
 
 
 def _reads_of(run: OtherRun) -> Mapping[str, frozenset[Read]]:

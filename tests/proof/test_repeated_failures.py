@@ -111,6 +111,25 @@ def test_a_file_that_the_test_looks_for_was_written_by_another_one() -> None:
     assert stale(failing, run("a2", WRITER, TEST, reads=looks)) == {}
 
 
+def test_a_file_was_written_by_another_test_in_a_run_before() -> None:
+    place = ":build/x.txt()"
+    looks = [Read(STORED, place)]
+    writing = run("a0", WRITER, left={}, touched=[Read(TOUCHED, place)])
+    failing = run("a1", f"{TEST}=failed", left={}, reads=looks)
+    alone = run("a2", TEST, reads=looks)
+    assert stale(writing, failing, alone) == {"a0": [WRITER], "a2": [TEST]}
+    assert stale(writing, failing, alone, run("a3", WRITER, TEST, reads=looks)) == {}
+    # what was written since was not there, and a cache ends with its process
+    later = run("a3", WRITER, left={}, touched=[Read(TOUCHED, place)])
+    assert stale(failing, alone, later) == {}
+    cache = "app.py:total()"
+    cached = run("a0", WRITER, left={}, touched=[Read(TOUCHED, cache)])
+    assert (
+        stale(cached, run("a1", f"{TEST}=failed", left={}, reads=[Read(STORED, cache)]), alone)
+        == {}
+    )
+
+
 def test_what_does_not_count_anyway_stays_out() -> None:
     alone = run("a2", TEST, reads=())
     unknown = OtherRun(
