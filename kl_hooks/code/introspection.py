@@ -27,6 +27,8 @@ _ANY: Final = "?"
 """In place of a module's name: an object that doesn't resolve, which may be any module."""
 _AT_IMPORT: Final = ""
 """In place of a symbol: what importing the file executes."""
+EXAMPLES: Final = ">>>"
+"""In place of a symbol: the examples in docstrings, which a doctest executes and nothing else."""
 _WORDS_OF_CODE: Final = (
     *("__code__", "getsource", "getsourcelines", "getcomments", "dis"),
     *("f_lineno", "tb_lineno", "lineno"),
@@ -97,6 +99,7 @@ _OWN_GENERATORS: Final = frozenset(
 """Modules with a generator of random numbers for the whole process, and what makes others."""
 _READERS_OF_DOCS: Final = ("doctest", "docopt", "pydoc", "inspect.getdoc")
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
+_EQUALS: Final = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -109,7 +112,9 @@ class SymbolUses:
     `app.Shape` or make a type of "list[Shape]".
     """
     variables: set[str] = field(default_factory=set)
-    """Of these names those that only name variables of functions: nothing else has them."""
+    """Of these names those that only name variables of functions, or are in texts that are only
+    compared: by them nothing else is got.
+    """
     listed: set[str] = field(default_factory=set)
     """Modules whose namespace it lists."""
     lists_own: bool = False
@@ -177,7 +182,7 @@ class Introspection:
     """The uses of a file."""
 
     symbols: Mapping[str, SymbolUses] = field(default_factory=dict)
-    """`C.m`, `f`, `C` for the body of a class → its uses; `_AT_IMPORT`."""
+    """`C.m`, `f`, `C` for the body of a class → its uses; `_AT_IMPORT`, `EXAMPLES`."""
     bases: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Class → identifiers in its bases."""
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -269,6 +274,8 @@ class _Reader:
         """Of the function that is read."""
         self._shared: dict[str, set[str]] = {}
         """Symbol → names that are more than variables."""
+        self._compared: dict[str, set[str]] = {}
+        """Symbol → names in texts that are compared."""
         self._imported: dict[str, str] = {}
         """Name → module or `module.name` that it is imported from."""
         self._modules: dict[str, str] = {}
@@ -285,6 +292,8 @@ class _Reader:
             self._statement(statement, _AT_IMPORT)
         for symbol, uses in self._symbols.items():
             uses.variables = uses.names - self._shared.get(symbol, set())
+            if uses.asks_by_computed_names:  # `if name == "limit": getattr(settings, name)`
+                uses.variables -= self._compared.get(symbol, set())
         return Introspection(self._symbols, self._bases, self._aliases, frozenset(self._stars))
 
     def _note_import(self, node: ast.AST) -> None:
@@ -397,6 +406,7 @@ class _Reader:
         for text in texts:
             self._note_examples(text)
         unused = {id(text.value) for text in texts}
+        compared = {id(operand) for node in nodes for operand in _compared_in(node)}
         attribute_bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
         for node in nodes:
             if isinstance(node, ast.Name):
@@ -407,8 +417,11 @@ class _Reader:
                 shared.add(node.attr)
                 self._attribute(node, uses, is_value=id(node) not in attribute_bases)
             elif isinstance(node, ast.Constant):
-                if id(node) not in unused:
+                if id(node) in compared:
+                    self._compared.setdefault(symbol, set()).update(_names(node))
+                elif id(node) not in unused:
                     shared.update(_names(node))
+                if id(node) not in unused:
                     uses.names.update(_names(node))
                 uses.reads_docs = uses.reads_docs or node.value == "__doc__"
                 uses.reads_code = uses.reads_code or _shows_lines(node.value)
@@ -443,8 +456,8 @@ class _Reader:
             value = None
         if isinstance(value, str) and ">>>" in value:
             names = _IDENTIFIER.findall(value)
-            self._symbols.setdefault(_AT_IMPORT, SymbolUses()).names.update(names)
-            self._shared.setdefault(_AT_IMPORT, set()).update(names)
+            self._symbols.setdefault(EXAMPLES, SymbolUses()).names.update(names)
+            self._shared.setdefault(EXAMPLES, set()).update(names)
 
     def _attribute(self, node: ast.Attribute, uses: SymbolUses, *, is_value: bool) -> None:
         uses.names.add(node.attr)
@@ -584,6 +597,16 @@ def _inside(symbol: str, name: str) -> str:
     if not symbol:
         return name
     return f"{symbol}.{name}"
+
+
+def _compared_in(node: ast.AST) -> Iterator[ast.expr]:
+    """What a node compares, with the parts of `in ("a", "b")`."""
+    if not isinstance(node, ast.Compare) or not all(isinstance(op, _EQUALS) for op in node.ops):
+        return
+    for operand in (node.left, *node.comparators):
+        yield operand
+        if isinstance(operand, ast.Tuple | ast.List | ast.Set):
+            yield from operand.elts
 
 
 def _is_text(node: ast.AST) -> TypeGuard[ast.Expr]:

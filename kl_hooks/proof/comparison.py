@@ -15,12 +15,13 @@ from kl_hooks.code.assignments import ALL, Body, bodies, changed_assignments
 from kl_hooks.code.decorators import decorates_only
 from kl_hooks.code.import_time import ImportTime
 from kl_hooks.code.introspection import (
+    EXAMPLES,
     WORDS,
     Introspection,
     SymbolUses,
 )
 from kl_hooks.evidence.executed import NOTHING_BEHIND, Behind, Executed, reachable, test_path
-from kl_hooks.evidence.reads import Read
+from kl_hooks.evidence.reads import DOCS, EVERYTHING, Read
 from kl_hooks.proof.collected_names import collected_names, reported_names
 from kl_hooks.proof.facts import Difference, FileChange, RunSymbols
 
@@ -43,14 +44,19 @@ class Touch:
     """Indexes of executed symbols."""
     reads: frozenset[Read] = frozenset()
     """Files that were opened as data, and listings."""
+    own_files: frozenset[str] = frozenset()
+    """Files of which it is a test."""
 
     def __or__(self, other: Touch) -> Touch:
         return Touch(
-            self.files | other.files, self.symbols | other.symbols, self.reads | other.reads
+            self.files | other.files,
+            self.symbols | other.symbols,
+            self.reads | other.reads,
+            self.own_files | other.own_files,
         )
 
     def __bool__(self) -> bool:
-        return bool(self.files or self.symbols or self.reads)
+        return bool(self.files or self.symbols or self.reads or self.own_files)
 
     def fits(self, test: TestFacts) -> bool:
         """Whether a test meets the condition."""
@@ -58,6 +64,7 @@ class Touch:
             test.needs_any(self.files)
             or test.executed_any(self.symbols)
             or not test.reads.isdisjoint(self.reads)
+            or test.path in self.own_files
         )
 
 
@@ -565,6 +572,9 @@ class Comparison:
         return everything
 
     def _touch_of(self, path: str, symbol: str, uses_of_file: Introspection) -> Touch:
+        if symbol == EXAMPLES:
+            docs = frozenset((Read(DOCS, path), Read(DOCS, EVERYTHING)))
+            return self.users_of("reads_docs") | Touch(reads=docs, own_files=frozenset([path]))
         if uses_of_file.runs_at_import(symbol):
             return Touch(files=self.needing([path]))
         symbols = self.indexes(path, symbol)

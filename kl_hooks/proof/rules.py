@@ -53,6 +53,10 @@ _PLAIN_BASES: Final = frozenset(
     }
 )
 """Classes of Python that do nothing with what a subclass defines."""
+_OF_WRAPPERS: Final = frozenset(
+    {"builtins", "functools", "contextlib", "abc", "typing", "typing_extensions"}
+)
+"""Modules whose quiet decorators only wrap; others make fixtures, or members of a class."""
 
 
 _HOOKS_OF_FOLDERS: Final = frozenset(
@@ -607,8 +611,8 @@ def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effec
             continue
         reason = f"the header of {name} in {change.path} changed"
         users = comparison.users(change.path)
-        if _differs_in_defaults(comparison, change.path, old.headers[name], header):
-            yield from _default_effects(comparison, change, name, reason)
+        if _has_no_effect_alone(comparison, change.path, name, old.headers[name], header):
+            yield from _effects_on_users(comparison, change, name, reason)
         elif header.loud or not _stays_test(comparison, change.path, name):
             yield Effect(reason, needs(users))
         elif naming := comparison.naming(change.path, name):
@@ -616,14 +620,28 @@ def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effec
             yield Effect(reason, needs(users, naming))
 
 
-def _differs_in_defaults(comparison: Comparison, path: str, old: Header, new: Header) -> bool:
-    """Whether another constant is the default of an argument, and nothing else differs."""
+def _has_no_effect_alone(
+    comparison: Comparison, path: str, name: str, old: Header, new: Header
+) -> bool:
+    """Whether importing a file can't fail by the header of a function and leaves nothing behind, as
+    it did before, so that only who gets the function gets something else: another constant is a
+    default, or only decorators that wrap are there.
+    """
     is_test = path in comparison.executed.tests.files or path.rpartition("/")[2] == CONFTEST
-    is_quiet = not (is_test or old.loud or new.loud)
-    return is_quiet and bool(new.shape) and old.shape == new.shape
+    if is_test or old.loud or new.loud or not (old.shape and new.shape):
+        return False
+    if old.shape == new.shape:
+        return True
+    # the interpreter gets those with two underscores, and pytest gets fixtures, unasked
+    wraps = all(map(_is_wrapper, (*old.decorators, *new.decorators)))
+    return wraps and not _is_special(name.rpartition(".")[2])
 
 
-def _default_effects(
+def _is_wrapper(decorator: str) -> bool:
+    return decorator in QUIET_DECORATORS and decorator.partition(".")[0] in _OF_WRAPPERS
+
+
+def _effects_on_users(
     comparison: Comparison, change: FileChange, name: str, reason: str
 ) -> Iterator[Effect]:
     """Who calls a function executes it; who reads its signature has it, or its class."""

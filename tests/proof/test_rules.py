@@ -724,7 +724,7 @@ def reasons(before: Files, edit: Files) -> dict[str, str]:
     ("app", "edited", "reason"),
     [
         # a header, in the file of the test only where it is loud
-        ("def u(x): pass\n", "def u(x, y=1): pass\n", "the header of u in app.py changed"),
+        ("def u(x): pass\n", "def u(x, y=Y): pass\n", "the header of u in app.py changed"),
         # a definition with a decorator that may register it
         ("", "@print\ndef u(): pass\n", "u in app.py was added: "),
         ("@print\ndef u(): pass\n", "", "u in app.py was removed: "),
@@ -1130,11 +1130,30 @@ def test_a_value_that_is_added_or_removed_reaches_who_has_the_word_in_its_files(
 
 
 def test_a_class_that_a_docstring_mentions_is_used_by_its_examples_alone() -> None:
-    for text, is_used in (("See K.", False), (">>> K().size", True)):
+    run_examples = "import app, doctest\ndef test_run(): return doctest.run_docstring_examples\n"
+    has_one = "import app\ndef test_own():\n    '>>> app.K().size'\n"
+    tests = {"test_n.py": NO_USE, "test_run.py": run_examples}
+    for text, users in (("See K.", set()), (">>> K().size", {"test_run"})):
         for head in (f'"""{text}"""\n', f'def f():\n    """{text}"""\n'):
-            before = {"app.py": f"{head}class K:\n    size = 1\n", "test_n.py": NO_USE}
+            before = {"app.py": f"{head}class K:\n    size = 1\n", **tests}
             edit = {"app.py": before["app.py"].replace("size = 1\n", "size = 1\n    more = 1\n")}
-            assert bool(reasons(before, edit)) is is_used, head
+            assert reasons(before, edit).keys() == users, head
+    before = {"app.py": "class K:\n    size = 1\n", "test_n.py": NO_USE, "test_own.py": has_one}
+    assert reasons(before, {"app.py": "class K:\n    size = 2\n"}).keys() == {"test_own"}
+
+
+def test_a_name_that_a_text_has_counts_where_it_is_more_than_compared() -> None:
+    app = "class K:\n    size = 1\ndef other(): return 1\n"
+    for code, is_used in (
+        ("app.other() == 'size'", False),
+        ("app.other() in ('size', 'name')", False),
+        ("app.other() == str('size')", True),
+        ("app.other() < 'size' if 0 else 1", True),
+        ("app.other() == 'size' or getattr(app, 'oth' + 'er')", True),
+    ):
+        before = {"app.py": app, "test_t.py": f"import app\ndef test_t(): return {code}\n"}
+        found = reasons(before, {"app.py": app.replace("size = 1", "size = 2")})
+        assert bool(found) is is_used, code
 
 
 def test_the_reason_names_the_value() -> None:
@@ -1209,6 +1228,8 @@ class K:
     def two(self): return 2
 class Kept(lib.Keeper):
     def one(self, x=1): return 1
+class Noting:
+    def __init_subclass__(cls): pass
 """
 CALLS = {
     "test_free.py": "from app import free\ndef test_free(): return free()\n",
@@ -1230,10 +1251,19 @@ CALLS = {
     [
         ("free(x=1", "free(x=2", {"test_free", "test_alias", "test_listed", "test_asked"}),
         ("y=2", "y=(3, 'a')", {"test_free", "test_alias", "test_listed", "test_asked"}),
-        ("two(self)", "two(self, z=1)", None),
-        ("free(x=1", "free(x=[]", None),
-        ("free(x=1", "free(x", None),
-        ("free(x=1", "free(z=1", None),
+        ("free(x=1", "free(x=[]", {"test_free", "test_alias", "test_listed", "test_asked"}),
+        ("free(x=1", "free(x", {"test_free", "test_alias", "test_listed", "test_asked"}),
+        ("free(x=1", "free(z=1", {"test_free", "test_alias", "test_listed", "test_asked"}),
+        ("free(x=1", "free(x=MISSING", None),
+        ("def free", "@print\ndef free", None),
+        ("two(self)", "two(self, z=1)", {"test_k", "test_listed", "test_asked", "test_below"}),
+        (
+            "    def two(self",
+            "    @staticmethod\n    def two(self=1",
+            {"test_k", "test_listed", "test_asked", "test_below"},
+        ),
+        ("    def __init_subclass__", "    @staticmethod\n    def __init_subclass__", None),
+        ("    def __init_subclass__(cls)", "    def __init_subclass__(cls, **more)", None),
         ("marked(x=1", "marked(x=2", None),
         ("loud(x: lib.Base = 1", "loud(x: lib.Base = 2", None),
         (
