@@ -74,6 +74,12 @@ def changed_assignments(old: Body, new: Body) -> frozenset[str] | None:
     orders = [[name for name in body.assignments if name in common] for body in (old, new)]
     if orders[0] != orders[1]:
         return None
+    # an import evaluates annotations: another one may fail
+    if any(
+        assignment.annotation != old.assignments.get(name, Assignment()).annotation
+        for name, assignment in new.assignments.items()
+    ):
+        return None
     return frozenset(
         name
         for name in old.assignments.keys() | new.assignments.keys()

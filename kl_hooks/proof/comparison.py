@@ -521,14 +521,20 @@ class Comparison:
 
     def draws_at_import(self, path: str) -> bool:
         """Whether importing a file draws random numbers of the process, before or now."""
-        contents = (self.difference.text(path, side) for side in (0, 1))
-        readings = [self.difference.source.introspection(content or b"") for content in contents]
-        return any(
-            uses.draws_itself
-            for reading in readings
-            for symbol, uses in reading.symbols.items()
-            if reading.runs_at_import(symbol)
-        )
+        return any(uses.draws_itself for uses in self._uses_of_import(path))
+
+    def is_used_by_import(self, path: str, name: str) -> bool:
+        """Whether importing a file executes code of it that has a name, before or now."""
+        return any(name in uses.names for uses in self._uses_of_import(path))
+
+    def _uses_of_import(self, path: str) -> Iterator[SymbolUses]:
+        """Of what importing a file executes, before and now: its body, and those of its classes."""
+        for side in (0, 1):
+            content = self.difference.text(path, side)
+            reading = self.difference.source.introspection(content or b"")
+            for symbol, uses in reading.symbols.items():
+                if reading.runs_at_import(symbol):
+                    yield uses
 
     def _imported_files_with(self, *words: str) -> list[str]:
         """Those of the files with a word that the run imported; changed ones in any case, which had

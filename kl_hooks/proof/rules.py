@@ -303,8 +303,9 @@ def assignment_changed(comparison: Comparison, change: FileChange) -> Iterator[E
             else:
                 reason = f"{name} in {path} {verb}"
             if not scope:
+                # code that makes names at run time, as `visit_` and a class, makes not this one
                 yield Effect(reason, needs(users, comparison.list_readers(path)))
-                for condition in comparison.module_asked(path):
+                for condition in comparison.module_listed(path):
                     yield Effect(reason, needs(users, *condition))
                 continue
             yield from _member_effects(comparison, change, scope, name, reason)
@@ -632,9 +633,11 @@ def _has_no_effect_alone(
         return False
     if old.shape == new.shape:
         return True
-    # the interpreter gets those with two underscores, and pytest gets fixtures, unasked
+    # the interpreter gets those with two underscores, and pytest gets fixtures, unasked; a class
+    # may use it otherwise, as `@name.setter` does
+    last = name.rpartition(".")[2]
     wraps = all(map(_is_wrapper, (*old.decorators, *new.decorators)))
-    return wraps and not _is_special(name.rpartition(".")[2])
+    return wraps and not _is_special(last) and not comparison.is_used_by_import(path, last)
 
 
 def _is_wrapper(decorator: str) -> bool:
