@@ -656,8 +656,7 @@ class Comparison:
         if path not in self._indexes_by_name:
             by_name: dict[str, set[int]] = {}
             for index in self.symbols.at.get(path, ()):
-                local = self.symbols.local(index).partition(":")[2].removeprefix("_.")
-                parts = local.split(".")
+                parts = self._name_in_file(index).split(".")
                 for depth in range(1, len(parts) + 1):
                     by_name.setdefault(".".join(parts[:depth]), set()).add(index)
             frozen = {name: frozenset(indexes) for name, indexes in by_name.items()}
@@ -792,13 +791,23 @@ class Comparison:
                 names = self._names_of(path, symbol)
                 if near and not (
                     near.joins(_last(symbol), executed, names)
-                    or any(map(self._is_called_without_name, executed))
+                    or any(map(self._is_called_without_name, self._own(path, symbol, executed)))
                 ):
                     continue
                 everything |= names
                 if not executed <= self._storing:
                     computing |= names
         return Names(frozenset(everything), frozenset(computing))
+
+    def _own(self, path: str, symbol: str, indexes: Set[int]) -> Set[int]:
+        """Of a class only its body: its methods have names of their own."""
+        if symbol not in self.introspection(path).bases:
+            return indexes
+        return {index for index in indexes if self._name_in_file(index) == symbol}
+
+    def _name_in_file(self, index: int) -> str:
+        """`C.m`, as `introspection` names it."""
+        return self.symbols.local(index).partition(":")[2].removeprefix("_.")
 
     def _names_of(self, path: str, symbol: str) -> Set[str]:
         """The names in the code of a symbol but its variables, those that imports rename by both of
