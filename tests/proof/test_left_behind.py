@@ -312,6 +312,9 @@ class Box:
     def __exit__(self, *problem): pass
 def box():
     with Box(is_old()): return True
+class Kind:
+    word = "names"
+    def __init__(self): pass
 def title(text):
     names = [text]
     return names[0].title()
@@ -322,7 +325,7 @@ import app
 def test_m():
     app.remove('bob')
     app.clear()
-    assert app.title('ada') == 'Ada'
+    assert app.Kind() and app.title('ada') == 'Ada'
 def test_box(): assert app.box()
 """,
     "test_z.py": "import app\ndef test_knows(): assert app.is_known('ada')\n",
@@ -359,8 +362,9 @@ def changed(named: Path, tmp_path: Path, name: str, before: str, now: str) -> Pa
 def test_a_changed_function_resets_nothing_that_neither_it_nor_its_callers_name(
     named: Path, tmp_path: Path
 ) -> None:
-    """The names of its variables are not those of the module. What its test found changed must run
-    with it: which of its functions get the other answer is not recorded.
+    """The names of its variables are not those of the module, and methods name nothing of the body
+    of their class. What its test found changed must run with it: which of its functions get the
+    other answer is not recorded.
     """
     folder = changed(named, tmp_path, "app.py", "names = [text]", "names = [text, text]")
     assert impacted(folder) == {"test_a.py::test_adds", "test_m.py::test_m"}
