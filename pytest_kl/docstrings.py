@@ -13,24 +13,25 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from inspect import CO_OPTIMIZED
+from collections.abc import Callable, Iterator, Mapping
+from inspect import CO_OPTIMIZED, CO_VARARGS, CO_VARKEYWORDS
 from os.path import dirname, join
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
 from pytest_kl.contents import PLAIN, classes_of, identity, module_namespace, namespace_of
-from pytest_kl.operations import loads_attribute
+from pytest_kl.operations import inner_codes, loads_attribute
 from pytest_kl.reads import EVERYTHING, file_of
 
 _DOC: Final = "__doc__"
-_STANDARD_READERS: Final = ("cmd", "doctest", "inspect", "pydoc", "unittest.case")
-"""Modules of the standard library that do something with a docstring. What others read they copy to
-another object (`functools`, `contextlib`).
+_STANDARD_READERS: Final = ("cmd", "doctest", "inspect", "pdb", "pydoc", "unittest.case")
+"""Modules of the standard library that show a docstring. What others read they copy to another
+object (`functools`, `contextlib`).
 """
-_CONTAINERS: Final = (tuple, list, set, frozenset)
-_MOST_PARTS: Final = 20
-"""Of a container: of a larger one it is not looked whose docstrings may be read."""
+
+
+_MOST_WRAPPERS: Final = 20
+"""So many functions around one are followed."""
 
 
 class Docstrings:
@@ -42,20 +43,24 @@ class Docstrings:
     def __init__(self, path_of: Callable[[str], str | None]) -> None:
         self._path_of = path_of
         self._loaded = sys.modules
+        """Tests may replace it."""
         library = dirname(os.__file__)
         self._readers = {join(library, *name.split(".")) + ".py" for name in _STANDARD_READERS}
+        """The files of `_STANDARD_READERS`."""
         self._library = library + os.sep
+        """The folder of the standard library, …"""
         self._packages = (join(library, "site-packages"), join(library, "dist-packages"))
+        """… and those in it where others are installed."""
         self._pytest = dirname(sys.modules["_pytest"].__file__ or "") + os.sep
 
-    def readers(self, module: CodeType) -> list[CodeType]:
-        """The functions in the code of a module that is not of the repository."""
-        if not self._may_read(module.co_filename):
+    def readers(self, code: CodeType) -> list[CodeType]:
+        """The functions in code that is not of the repository: of a module, or of a function."""
+        if not self._may_read(code.co_filename):
             return []
         return [
-            code
-            for code in _inner(module)
-            if code.co_flags & CO_OPTIMIZED and loads_attribute(code, _DOC)
+            inner
+            for inner in inner_codes(code)
+            if inner.co_flags & CO_OPTIMIZED and loads_attribute(inner, _DOC)
         ]
 
     def loaded_readers(self) -> Iterator[CodeType]:
@@ -75,26 +80,31 @@ class Docstrings:
             return file in self._readers
         return not file.startswith(self._pytest)
 
-    def owners(self, frame: FrameType) -> set[str]:
-        """The files in which the docstrings are that a call of a reader may read; `EVERYTHING`
-        where what it is called with does not lead to them. Empty where code of the repository did
-        not call it, directly or through others.
+    def files(self, frame: FrameType) -> set[str]:
+        """The files in which the docstrings are that a call of a reader may read, with `EVERYTHING`
+        where what it is called with may lead to others. Empty where code of the repository did not
+        call it, directly or through others.
         """
         if not self._is_for_repository(frame):
             return set()
         code = frame.f_code
-        number = code.co_argcount + code.co_kwonlyargcount
         variables = frame.f_locals
-        arguments = [variables[name] for name in code.co_varnames[:number] if name in variables]
-        files = set[str]()
-        is_known = True
-        for argument in arguments:
-            found = self._files(argument)
-            is_known &= found is not None
-            files.update(found or ())
-        if files or is_known:
-            return files
-        return {EVERYTHING}
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        files: set[str] = set()
+        # a function that is called with nothing of the kind has it from elsewhere: a registry
+        is_everything_known = not (
+            code.co_flags & (CO_VARARGS | CO_VARKEYWORDS) or code.co_freevars
+        )
+        has_documented = False
+        for value in (variables[name] for name in names if name in variables):
+            if type(value) not in PLAIN:
+                files_of_value, is_known = self._files_of(value)
+                files |= files_of_value
+                is_everything_known = is_everything_known and is_known
+                has_documented = True
+        if not (is_everything_known and has_documented):
+            files.add(EVERYTHING)
+        return files
 
     def _is_for_repository(self, frame: FrameType | None) -> bool:
         while frame is not None:
@@ -107,30 +117,34 @@ class Docstrings:
             frame = frame.f_back
         return False
 
-    def _files(self, value: Any) -> set[str] | None:
-        """The files of the repository that define a function or a class, its bases or those of the
-        class of an object; None where the object may lead to others.
+    def _files_of(self, value: Any) -> tuple[set[str], bool]:
+        """The files of the repository that define a function, a class with its bases, or the class
+        of an object; and whether it surely leads to no other docstring.
         """
-        if type(value) is MethodType:
-            value = value.__func__
         kind = type(value)
-        if kind in PLAIN:
-            return set()
+        if kind is MethodType:
+            return self._files_of(value.__func__)
         if kind is FunctionType:
-            return self._of_file(value.__code__.co_filename)
+            return self._files_of_function(value)
         if issubclass(kind, ModuleType):
-            return self._of_file(file_of(value))
-        if kind in _CONTAINERS and len(value) <= _MOST_PARTS:
-            parts = [self._files(part) for part in value if type(part) not in _CONTAINERS]
-            if None in parts or len(parts) < len(value):
-                return None
-            return set().union(*(part or () for part in parts))
+            return self._of_file(file_of(value)), True
         is_class = issubclass(kind, type)
         classes = classes_of(value if is_class else kind)
-        files = set[str]().union(*map(self._of_class, classes))
-        if files or is_class:
-            return files
-        return None
+        return set().union(*map(self._of_class, classes)), is_class
+
+    def _files_of_function(self, function: FunctionType) -> tuple[set[str], bool]:
+        """Those of a function, and of what it wraps (`functools.wraps`). A method without a docstring
+        may have that of a class above (`inspect.getdoc`).
+        """
+        files: set[str] = set()
+        has_own = function.__doc__ is not None
+        wrapped: Any = function
+        for _ in range(_MOST_WRAPPERS):
+            if type(wrapped) is not FunctionType:
+                break
+            files |= self._of_file(wrapped.__code__.co_filename)
+            wrapped = wrapped.__dict__.get("__wrapped__")
+        return files, has_own and wrapped is None
 
     def _of_class(self, kind: type) -> set[str]:
         name = namespace_of(kind).get("__module__")
@@ -149,10 +163,8 @@ def _functions(module: Mapping[str, Any], file: str) -> Iterator[FunctionType]:
     seen = set[int]()
     for namespace in namespaces:
         for value in [*namespace.values()]:
+            value = _unwrapped(value)
             kind = type(value)
-            if kind is classmethod or kind is staticmethod:
-                value = value.__func__
-                kind = type(value)
             if kind is FunctionType and value.__code__.co_filename == file:
                 yield value
             elif issubclass(kind, type) and identity(value) not in seen:
@@ -162,9 +174,13 @@ def _functions(module: Mapping[str, Any], file: str) -> Iterator[FunctionType]:
                     namespaces.append(members)
 
 
-def _inner(code: CodeType) -> Iterable[CodeType]:
-    """A code object and all that are defined in it."""
-    codes = [code]
-    for outer in codes:
-        codes += [constant for constant in outer.co_consts if type(constant) is CodeType]
-    return codes
+def _unwrapped(value: Any) -> Any:
+    """The function in a member of a class, and in what `functools.wraps` made of it."""
+    kind = type(value)
+    if kind is classmethod or kind is staticmethod:
+        value = value.__func__
+    elif kind is property:
+        value = value.fget
+    if type(value) is FunctionType:
+        return value.__dict__.get("__wrapped__", value)
+    return value

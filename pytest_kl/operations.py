@@ -84,9 +84,20 @@ def stores_of(code: CodeType) -> Stores:
     return Stores(names, owners, may_change, only_names, texts)
 
 
+def inner_codes(code: CodeType) -> Iterator[CodeType]:
+    """A code object and all that are defined in it."""
+    codes = [code]
+    for outer in codes:
+        yield outer
+        codes += [constant for constant in outer.co_consts if type(constant) is CodeType]
+
+
 def loads_attribute(code: CodeType, name: str) -> bool:
-    """Whether code asks something for this attribute, by its name or with `getattr`."""
-    if name in code.co_consts and "getattr" in code.co_names:
+    """Whether code asks something for this attribute, or has a text of this name, for `getattr` or
+    the like.
+    """
+    texts = [constant for constant in code.co_consts if type(constant) in (str, tuple)]
+    if any(name == text or (type(text) is tuple and name in text) for text in texts):
         return True
     if name not in code.co_names:
         return False

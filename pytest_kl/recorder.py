@@ -816,8 +816,8 @@ def exit_status_of(problem: BaseException) -> int:
 
 
 def _coverage_total(plugin: Any) -> dict[str, Any]:
-    """`{"hundredths", "precision", "sources"}` as pytest-cov computed it at the end of a run; empty
-    where it did not. A total of 87.534 % has 8753 hundredths: receipts have no fractions.
+    """`{"hundredths", "least", "precision", "sources"}` as pytest-cov computed it at the end of a run;
+    empty where it did not. A total of 87.534 % has 8753 hundredths: receipts have no fractions.
 
     `plugin`: the object that pytest-cov registers as `_cov`. Its `cov_total` is None until the
     report is made (pytest-cov 2.5 and newer).
@@ -828,8 +828,11 @@ def _coverage_total(plugin: Any) -> dict[str, Any]:
     options = getattr(plugin, "options", None)
     precision = getattr(options, "cov_precision", None)
     sources = getattr(options, "cov_source", None)
+    # pytest-cov takes that of coverage.py's configuration where no option asks for one
+    least = getattr(options, "cov_fail_under", None)
     return {
         "hundredths": int(total * 100 + 1e-6),
+        **({"least": f"{least:.10g}"} if isinstance(least, int | float) else {}),
         "precision": precision if isinstance(precision, int) else 0,
         # None or True: no source was named, and coverage.py's own configuration decides
         "sources": [

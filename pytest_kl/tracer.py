@@ -317,7 +317,7 @@ class Tracer:
         """That code."""
         self._docstrings: Any = docstrings and docstrings.Docstrings(self._path)
         """Who reads docstrings; None where that is not noted."""
-        self._documenting: dict[int, CodeType] = {}
+        self._docstring_readers: dict[int, CodeType] = {}
         """By identity: installed code that reads them."""
         self._shared: list[Any] = []
         self._parent: Any = None
@@ -627,7 +627,7 @@ class Tracer:
         if self._reads is None:
             return True
         try:
-            if _identity(code) in self._documenting:
+            if _identity(code) in self._docstring_readers:
                 self._read_docs(frame)
                 return True
             watched = self._library.get(_identity(code))
@@ -652,7 +652,7 @@ class Tracer:
     def _read_docs(self, frame: FrameType) -> None:
         """The test, or the module that is imported, has a text of docstrings."""
         if self._stack and self._reads_module is not None:
-            for path in self._docstrings.owners(frame):
+            for path in self._docstrings.files(frame):
                 number = self._state_read(self._reads_module.DOCS, path)
                 if number >= 0:
                     self._stack[-1].reads.add(number)
@@ -985,7 +985,7 @@ class Tracer:
         """The starts of installed code that reads docstrings, as `inspect.getdoc` does."""
         for code in codes:
             if self._engine is not None and _identity(code) not in self.asking:
-                self._documenting[_identity(code)] = code
+                self._docstring_readers[_identity(code)] = code
                 self.asking.add(_identity(code))
                 self._engine.watch(code)
 

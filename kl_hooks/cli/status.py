@@ -104,10 +104,11 @@ def _proof_lines(content: ContentStatus) -> Iterator[str]:
         reasons = [reason.removeprefix("not assessed: ") for reason in reasons]
         yield "not assessed:"
     else:
-        yield content_text(proof, content.failure, content.is_untracked)
+        text = content_text(proof, content.failure, content.is_untracked)
+        reasons = [reason for reason in reasons if reason not in text]
+        yield text
     if proof.tests.is_partial and not proof.gaps:
         yield f"  {proof.tests}"
-    reasons = [reason for reason in reasons if reason != proof.coverage]
     yield from (f"  {reason}" for reason in reasons[:_REASONS])
     if len(reasons) > _REASONS:
         yield f"  … and {len(reasons) - _REASONS} more: kl verify"

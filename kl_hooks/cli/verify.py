@@ -181,7 +181,7 @@ def _passed_lines(answer: VerifyAnswer) -> Iterator[str]:
 def _not_proven_lines(answer: VerifyAnswer, tree: str) -> Iterator[str]:
     proof = answer.proof
     needed = f"no evidence ({answer.needed} required)"
-    why = rerun_text(proof) or answer.failure or proof.coverage or needed
+    why = rerun_text(proof) or answer.failure or proof.unmet_coverage or needed
     yield f"{tree}: not proven: {why}"
     if proof.tests.is_partial:
         yield f"  {proof.tests}"

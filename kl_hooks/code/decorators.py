@@ -58,6 +58,43 @@ QUIET_DECORATORS: Final = frozenset(
 )
 """Decorators that leave nothing behind but what they decorate, by the name that imports give them.
 """
+_WITHOUT_ARGUMENTS: Final = frozenset(
+    {
+        "builtins.staticmethod",
+        "builtins.classmethod",
+        "builtins.property",
+        "functools.cache",
+        "functools.cached_property",
+        "contextlib.contextmanager",
+        "contextlib.asynccontextmanager",
+        "abc.abstractmethod",
+        "typing.overload",
+        "typing.override",
+        "typing.final",
+        "typing.no_type_check",
+        "typing_extensions.overload",
+        "typing_extensions.override",
+        "typing_extensions.final",
+    }
+)
+WRAPPERS: Final = _WITHOUT_ARGUMENTS | {"functools.lru_cache", "functools.wraps"}
+"""Those that wrap a function, and make neither a fixture nor members of a class of it."""
+_OUTERMOST: Final = frozenset(
+    {
+        "builtins.staticmethod",
+        "builtins.classmethod",
+        "builtins.property",
+        "functools.cached_property",
+    }
+)
+"""What they return is called by an object of the class alone: of other decorators only these take
+it.
+"""
+_TAKE_ANYTHING: Final = frozenset(
+    f"{module}.{name}"
+    for module in ("typing", "typing_extensions")
+    for name in ("overload", "override", "final")
+)
 _MARKS: Final = "pytest.mark."
 """pytest stores each mark at the function, whatever it is called (`pytest.MarkDecorator`)."""
 _PATCHES: Final = tuple(
@@ -77,6 +114,19 @@ def is_executed_by_calls_alone(name: str) -> bool:
     other code is made of it, and none reads it.
     """
     return name in _BY_A_CALL or name.startswith(_MARKS)
+
+
+def takes_arguments(name: str) -> bool:
+    """Whether a quiet decorator may be called with arguments before it decorates."""
+    return name not in _WITHOUT_ARGUMENTS
+
+
+def may_be_above(name: str, inner: str) -> bool:
+    """Whether a wrapper takes what another one returned: `functools.cache` calls it, and
+    `abstractmethod` sets an attribute of it, which a property has not. `inner` is empty for
+    `x.setter`.
+    """
+    return name in _TAKE_ANYTHING or bool(inner and inner not in _OUTERMOST)
 
 
 def full_names(marks: Iterable[str], owner: str, outline: Outline) -> list[str]:

@@ -25,10 +25,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, Self
 
 from kl_hooks.code.assignments import is_immutable
-from kl_hooks.code.decorators import QUIET_DECORATORS
+from kl_hooks.code.decorators import QUIET_DECORATORS, may_be_above, takes_arguments
 from kl_hooks.code.scanner.parser import parse_tree
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -379,6 +380,9 @@ class _Module:
             is_quiet = name in QUIET_DECORATORS or self._is_accessor(decorator, bound)
             if not is_quiet or not _fits(node, decorator, name):
                 return f"the decorator {ast.unparse(_called(decorator))} may do more"
+        for name, inner in pairwise(decorators):
+            if not may_be_above(name, inner):
+                return f"the decorator {name} may not take what {inner} returns"
         return ""
 
     @staticmethod
@@ -529,6 +533,8 @@ def _fits(node: Definition, decorator: ast.expr, name: str) -> bool:
         return False
     if not isinstance(decorator, ast.Call) or name == "functools.wraps":
         return True
+    if not takes_arguments(name):
+        return False
     if name.startswith("pytest.mark."):
         return True
     options = {keyword.arg for keyword in decorator.keywords}
@@ -633,6 +639,10 @@ def _shape(node: Definition) -> str:
     return "\n".join(ast.dump(part) for part in [*parts, *filter(None, [node.returns])])
 
 
+def _shape_of(header: Header) -> str:
+    return header.shape
+
+
 def _joined(headers: Sequence[Header]) -> Header:
     """The header of several definitions of one name: overloads, a property and its setter."""
     if len(headers) == 1:
@@ -645,7 +655,8 @@ def _joined(headers: Sequence[Header]) -> Header:
         tuple(name for header in headers for name in header.bases),
         any(header.documented for header in headers),
         any(header.customizes for header in headers),
-        "\n".join(header.shape for header in headers),
+        # of a class and a function of one name nothing is alike
+        "\n".join(header.shape for header in headers) if all(map(_shape_of, headers)) else "",
     )
 
 

@@ -292,7 +292,8 @@ class _Reader:
             self._statement(statement, _AT_IMPORT)
         for symbol, uses in self._symbols.items():
             uses.variables = uses.names - self._shared.get(symbol, set())
-            if uses.asks_by_computed_names:  # `if name == "limit": getattr(settings, name)`
+            # `if name == "limit": getattr(settings, name)`, `globals()[name]`
+            if uses.asks_by_computed_names or uses.lists_own or uses.listed:
                 uses.variables -= self._compared.get(symbol, set())
         return Introspection(self._symbols, self._bases, self._aliases, frozenset(self._stars))
 
@@ -417,12 +418,13 @@ class _Reader:
                 shared.add(node.attr)
                 self._attribute(node, uses, is_value=id(node) not in attribute_bases)
             elif isinstance(node, ast.Constant):
-                if id(node) in compared:
-                    self._compared.setdefault(symbol, set()).update(_names(node))
-                elif id(node) not in unused:
-                    shared.update(_names(node))
                 if id(node) not in unused:
-                    uses.names.update(_names(node))
+                    names = set(_names(node))
+                    uses.names |= names
+                    if id(node) in compared:
+                        self._compared.setdefault(symbol, set()).update(names)
+                    else:
+                        shared |= names
                 uses.reads_docs = uses.reads_docs or node.value == "__doc__"
                 uses.reads_code = uses.reads_code or _shows_lines(node.value)
             elif isinstance(node, ast.Call):

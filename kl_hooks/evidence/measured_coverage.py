@@ -22,6 +22,17 @@ class MeasuredCoverage(NamedTuple):
     run: str
     is_part: bool
     """The run was limited to some tests: all of them cover as much or more."""
+    least: float | None = None
+    """The percentage that pytest-cov asked for in this run; None where that is not recorded."""
+
+    def has_reached(self, percent: float) -> bool:
+        """Whether a run that passed has covered so much: pytest-cov itself found that, or the total
+        shows it.
+        """
+        is_judged = self.least is not None and self.least >= percent
+        if percent == 100:  # 99.99 is rounded to it, and is not enough
+            return is_judged or self.hundredths == 10_000
+        return is_judged or self.rounded >= percent
 
     @property
     def rounded(self) -> float:
@@ -43,6 +54,7 @@ class MeasuredCoverage(NamedTuple):
         hundredths = plain.get("hundredths")
         precision = plain.get("precision", 0)
         sources = plain.get("sources", [])
+        least = plain.get("least")
         if not (_is_count(hundredths, 10_000) and _is_count(precision, 9)):
             return None
         return cls(
@@ -51,7 +63,18 @@ class MeasuredCoverage(NamedTuple):
             tuple(map(str, sources)) if isinstance(sources, list) else (),
             receipt.run,
             bool(selection_limits(receipt.selection)),
+            _number(least),
         )
+
+
+def _number(text: object) -> float | None:
+    """That of a text such as `87.5`: receipts have no fractions."""
+    if not isinstance(text, str):
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _is_count(value: Any, most: int) -> TypeGuard[int]:

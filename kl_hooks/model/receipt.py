@@ -125,6 +125,7 @@ FACT_CLASSES: Final[Mapping[str, str]] = {
     "states": "what its tests leave behind for later ones",
     "shares": "what its tests find that earlier ones left, and take away",
     "process": "what its tests leave changed in the whole process",
+    "libraries": "the docstrings, and the modules by their names, that installed code got for its tests",
 }
 """Class of facts → in words what a run recorded that has it. A run names its classes in
 `environment["facts"]`; one of an earlier kl has fewer, and none of its results transfers to a

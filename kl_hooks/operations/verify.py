@@ -705,8 +705,10 @@ def _hints_to_prove(answer: VerifyAnswer) -> Iterator[str]:
         if not answer.is_failing_before:
             yield "fix the failing tests, then run pytest"
         yield "list those that may fail for now: kl verify --propose-known-failures"
-    elif proof.coverage:
+    elif proof.unmet_coverage:
         yield answer.command
+        if unset := without_variables_text(proof):
+            yield unset
     elif proof.missing and answer.command != "pytest":
         limits = proof.undone_addopts
         yield f"{f'addopts deselect tests ({limits}): ' if limits else ''}{answer.command}"

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from kl_hooks.code.assignments import ALL, Body, bodies, changed_assignments
-from kl_hooks.code.decorators import decorates_only
+from kl_hooks.code.decorators import QUIET_DECORATORS, decorates_only
 from kl_hooks.code.import_time import ImportTime
 from kl_hooks.code.introspection import (
     EXAMPLES,
@@ -35,8 +35,8 @@ _MOST_NAMES: Final = 200
 
 @dataclass(frozen=True)
 class Touch:
-    """A condition on a test: it executed one of these symbols, needs one of these files, or read
-    one of these.
+    """A condition on a test: it executed one of these symbols, needs one of these files, read one
+    of these, or is a test of one of these files.
     """
 
     files: frozenset[str] = frozenset()
@@ -525,16 +525,41 @@ class Comparison:
 
     def is_used_by_import(self, path: str, name: str) -> bool:
         """Whether importing a file executes code of it that has a name, before or now."""
-        return any(name in uses.names for uses in self._uses_of_import(path))
+        return any(name in uses.names for uses in self._uses_of_import(path)) or any(
+            name in reading.names_of_bases for reading in self._readings(path)
+        )
 
     def _uses_of_import(self, path: str) -> Iterator[SymbolUses]:
         """Of what importing a file executes, before and now: its body, and those of its classes."""
-        for side in (0, 1):
-            content = self.difference.text(path, side)
-            reading = self.difference.source.introspection(content or b"")
+        for reading in self._readings(path):
             for symbol, uses in reading.symbols.items():
                 if reading.runs_at_import(symbol):
                     yield uses
+
+    def _readings(self, path: str) -> Iterator[Introspection]:
+        """The uses of a file before and now."""
+        for side in (0, 1):
+            content = self.difference.text(path, side)
+            yield self.difference.source.introspection(content or b"")
+
+    def given_to_libraries(self, name: str) -> frozenset[str]:
+        """The files whose import may hand a function of this name to code that is not known, in an
+        annotation: of a field of a class, or of a function with a decorator that may do more.
+        """
+        files = set[str]()
+        for user in self._imported_files_with(name):
+            reading = self.introspection(user)
+            names = {name, *(alias for alias, of in reading.aliases.items() if of == name)}
+            headers = self.import_times(user)[0].headers.values()
+            annotated = any(
+                f"'{written}'" in header.text
+                for header in headers
+                if not all(decorator in QUIET_DECORATORS for decorator in header.decorators)
+                for written in names
+            )
+            if annotated or not names.isdisjoint(reading.names_of_bases):
+                files.add(user)
+        return self.needing(files)
 
     def _imported_files_with(self, *words: str) -> list[str]:
         """Those of the files with a word that the run imported; changed ones in any case, which had
@@ -791,7 +816,12 @@ class Comparison:
                 names = self._names_of(path, symbol)
                 if near and not (
                     near.joins(_last(symbol), executed, names)
-                    or any(map(self._is_called_without_name, self._own(path, symbol, executed)))
+                    or any(
+                        map(
+                            self._is_called_without_name,
+                            self._without_methods(path, symbol, executed),
+                        )
+                    )
                 ):
                     continue
                 everything |= names
@@ -799,8 +829,8 @@ class Comparison:
                     computing |= names
         return Names(frozenset(everything), frozenset(computing))
 
-    def _own(self, path: str, symbol: str, indexes: Set[int]) -> Set[int]:
-        """Of a class only its body: its methods have names of their own."""
+    def _without_methods(self, path: str, symbol: str, indexes: Set[int]) -> Set[int]:
+        """Of the executed symbols of a class only its body: its methods have names of their own."""
         if symbol not in self.introspection(path).bases:
             return indexes
         return {index for index in indexes if self._name_in_file(index) == symbol}

@@ -88,7 +88,7 @@ class Proof:
     """How many tests are proven, also where the content is not."""
     gaps: tuple[str, ...] = ()
     """Why the content can't be assessed; empty: it can."""
-    coverage: str = ""
+    unmet_coverage: str = ""
     """Which coverage the configuration asks for that is not measured; empty: none."""
     not_compared: tuple[str, ...] = ()
     """Runs of other contents whose results can't be transferred, and why."""

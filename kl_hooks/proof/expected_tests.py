@@ -265,7 +265,7 @@ def expected_tests(
         ignored,
         source.text,
         configured,
-        least_coverage(file_configs.values(), source.text),
+        least_coverage(map(configs.for_file, wanted), source.text),
         texts=_texts(source, configs, configured, exclude),
         modules=_modules_with_examples(source, python, configs, configured),
         notes=(*changed, *configured.notes(omitted)),

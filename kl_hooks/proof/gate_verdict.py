@@ -287,47 +287,47 @@ def _without_measured_coverage(
     if proof.failed or facts.content.expected is None:
         return proof
     expected = facts.content.expected()
-    open_demands = [
-        least
-        for least in expected.least_coverage
-        if not any(map(least.is_met_by, _coverage_here(least.folder, facts, used_runs)))
+    demands = expected.least_coverage
+    measured = list(_coverage_here(facts, used_runs)) if demands else []
+    unmet = [
+        demand
+        for demand in demands
+        if not any(
+            folder == demand.folder and demand.is_met_by(coverage) for folder, coverage in measured
+        )
     ]
-    if not open_demands:
+    if not unmet:
         return proof
-    reasons = [
-        f"{least.path} asks for {least.percent:g} % coverage, and no run of all tests measured that"
-        " of this content"
-        for least in open_demands
-    ]
+    reasons = [demand.reason for demand in unmet]
     return replace(
         proof,
         tier=Tier.GUESSED,
         run=None,
         runs=(),
         reasons=(*reasons, *proof.reasons),
-        command="pytest",
-        coverage=reasons[0],
+        command=unmet[0].command,
+        unmet_coverage=reasons[0],
     )
 
 
 def _coverage_here(
-    folder: str, facts: GateFacts, used_runs: Sequence[OtherRun]
-) -> Iterator[MeasuredCoverage]:
-    """What runs of all tests measured, started in this folder: on the content itself, or on one
-    that has other documents, of which no test has to run again.
+    facts: GateFacts, used_runs: Sequence[OtherRun]
+) -> Iterator[tuple[str, MeasuredCoverage]]:
+    """(the folder it was started in, what it measured) of runs of all tests: on the content itself,
+    or on one that has other documents, of which no test has to run again.
     """
     here = (judged.entry for judged in map(judge_run, facts.counting.runs) if judged.is_whole)
     with_other_documents = (
         run.original
-        for run in used_runs
-        if not run.stale
-        and all(map(is_document, run.changes.changes))
-        and not selection_limits(run.original.receipt.selection)
+        for run in (
+            _by_configuration(run, facts.content) for run in used_runs or facts.other_runs()
+        )
+        if run.is_compared and not run.stale and all(map(is_document, run.changes.changes))
     )
     for entry in (*here, *with_other_documents):
         coverage = MeasuredCoverage.of(entry.receipt)
-        if coverage and (entry.receipt.environment.get("rootdir") or "") == folder:
-            yield coverage
+        if coverage and not coverage.is_part and entry.receipt.result.get("verdict") == "passed":
+            yield str(entry.receipt.environment.get("rootdir") or ""), coverage
 
 
 # notes

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import argparse
 import configparser
+import posixpath
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
 from kl_hooks.evidence.measured_coverage import MeasuredCoverage
-from kl_hooks.proof.pytest_config import PytestConfig
+from kl_hooks.proof.pytest_config import LARGEST_CONFIG, PytestConfig
 
-_DEFAULT_CONFIG: Final = ".coveragerc"
-_OTHER_CONFIGS: Final = (".coveragerc.toml", "setup.cfg", "tox.ini", "pyproject.toml")
-"""Where coverage.py looks after `.coveragerc`, in this order; the first that configures it counts
-(its `config_files_to_try`, 7.11).
+Read = Callable[[str], bytes | None]
+"""A path from the repository's root → the content of the file; None where there is none."""
+_FILES_OF_COVERAGE: Final = (".coveragerc", ".coveragerc.toml")
+"""Files that configure coverage.py alone: their sections need no prefix."""
+_SHARED_FILES: Final = ("setup.cfg", "tox.ini", "pyproject.toml")
+"""Where it looks after these, in this order. The first file that configures it counts (its
+`config_files_to_try`, 7.11).
 """
-_LARGEST_CONFIG: Final = 1_000_000
-"""Bytes of a configuration file that is read."""
 
 
 class LeastCoverage(NamedTuple):
@@ -30,17 +32,31 @@ class LeastCoverage(NamedTuple):
 
     path: str
     """The file that asks, from the repository's root."""
-    percent: float
+    percent: float | None
+    """None: it may ask for some, and can't be read."""
     folder: str = ""
     """Where pytest is started for it; empty: the repository's root."""
+    sources: tuple[str, ...] = ()
+    """What `addopts` measure; empty: what coverage.py takes by itself."""
+
+    @property
+    def reason(self) -> str:
+        """Why a content is not proven on which it is not known to be reached."""
+        if self.percent is None:
+            asks = "may ask for a least coverage"
+        else:
+            asks = f"asks for {self.percent:g} % coverage"
+        return f"{self.path} {asks}, and no run of all tests measured that of this content"
+
+    @property
+    def command(self) -> str:
+        """The command whose run would show it."""
+        return f"pytest {self.folder}".strip()
 
     def is_met_by(self, coverage: MeasuredCoverage) -> bool:
-        """Whether coverage.py would not complain: it rounds before it compares, but 99.9 is never
-        100.
-        """
-        if self.percent == 100:
-            return coverage.hundredths == 10_000
-        return coverage.rounded >= self.percent
+        """Whether a run of all tests that passed measured the same, and as much."""
+        is_same = not coverage.sources or set(coverage.sources) == set(self.sources)
+        return is_same and (self.percent is None or coverage.has_reached(self.percent))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -55,83 +71,91 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cov-reset", dest="cov", action="store_const", const=[])
     parser.add_argument("--no-cov", action="store_true")
     parser.add_argument("--cov-fail-under", type=float)
-    parser.add_argument("--cov-config", default=_DEFAULT_CONFIG)
+    parser.add_argument("--cov-config", default=_FILES_OF_COVERAGE[0])
     return parser
 
 
-def least_coverage(
-    configs: Iterable[PytestConfig], read: Callable[[str], bytes | None]
-) -> tuple[LeastCoverage, ...]:
-    """What these configurations of pytest ask for in every run. `read`: a path from the
-    repository's root → the content of the file; None where there is none.
-    """
-    asked = (_of_config(config, read) for config in dict.fromkeys(configs))
-    return tuple(least for least in asked if least is not None)
+def least_coverage(configs: Iterable[PytestConfig], read: Read) -> tuple[LeastCoverage, ...]:
+    """What these configurations of pytest ask for in every run."""
+    demands = (_of_config(config, read) for config in configs)
+    return tuple(dict.fromkeys(demand for demand in demands if demand is not None))
 
 
-def _of_config(config: PytestConfig, read: Callable[[str], bytes | None]) -> LeastCoverage | None:
+def _of_config(config: PytestConfig, read: Read) -> LeastCoverage | None:
     try:
         options = _parser().parse_known_args(list(config.addopts))[0]
     except ValueError:
-        return None
+        return None  # pytest refuses it, too
     if not options.cov or options.no_cov:
         return None
+    sources = tuple(source for source in options.cov if source is not True)
     percent = options.cov_fail_under
     path = config.path
     if percent is None:
         path, percent = _of_coverage_files(options.cov_config, config.folder, read)
-    if percent <= 0:
+    if percent is not None and percent <= 0:
         return None
-    return LeastCoverage(path, percent, config.folder)
+    return LeastCoverage(path, percent, config.folder, sources)
 
 
-def _of_coverage_files(
-    first: str, folder: str, read: Callable[[str], bytes | None]
-) -> tuple[str, float]:
-    """The file that configures coverage.py and what it asks for; 0 where none asks."""
-    for name in (first, *_OTHER_CONFIGS):
-        path = f"{folder}/{name}" if folder else name
+def _of_coverage_files(first: str, folder: str, read: Read) -> tuple[str, float | None]:
+    """The file that configures coverage.py and what it asks for: 0 for nothing, None where that
+    can't be read.
+    """
+    names = dict.fromkeys((first, _FILES_OF_COVERAGE[1], *_SHARED_FILES))
+    for name in names:
+        path = posixpath.normpath(posixpath.join(folder, name))
         content = read(path)
-        if content is None or len(content) > _LARGEST_CONFIG:
+        is_own = name == first or name in _FILES_OF_COVERAGE
+        if content is None:
+            # pytest-cov fails without a file that an option names: it is none that is read here
+            if name == first and name not in _FILES_OF_COVERAGE:
+                return path, None
             continue
-        is_own = name in (first, ".coveragerc.toml")
         try:
-            reports = list(_reports(name, content, is_own))
+            report = _report(name, content, is_own)
         except (ValueError, configparser.Error, RecursionError):
-            continue
-        if reports or is_own:
-            asked = [report["fail_under"] for report in reports if "fail_under" in report]
-            return path, _number(asked[0]) if asked else 0
+            return path, None
+        if report is not None:
+            return path, _threshold(report.get("fail_under", 0))
     return "", 0
 
 
-def _reports(name: str, content: bytes, is_own: bool) -> Iterator[Mapping[str, Any]]:
-    """The tables of a file that configure coverage.py, `report` first. `is_own`: it is for
-    coverage.py alone, so that its sections may have plain names.
+def _report(name: str, content: bytes, is_own: bool) -> Mapping[str, Any] | None:
+    """The settings of reports; None where a file does not configure coverage.py. ValueError and
+    configparser.Error for one that can't be read.
     """
+    if len(content) > LARGEST_CONFIG:
+        raise ValueError("too large")
     text = content.decode("utf-8-sig")
     if name.endswith(".toml"):
-        document = tomllib.loads(text)
-        tool = document.get("tool")
-        table = tool.get("coverage") if isinstance(tool, dict) else None
-        if table is None and is_own:
-            table = document
-        if isinstance(table, dict):
-            report = table.get("report")
-            yield report if isinstance(report, dict) else {}
-        return
+        return _report_of_toml(tomllib.loads(text), is_own)
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     parser.read_string(text)
     for section in ("coverage:report", *(["report"] if is_own else [])):
         if parser.has_section(section):
-            yield dict(parser.items(section))
-    if any(section.startswith("coverage:") for section in parser.sections()):
-        yield {}
+            return dict(parser.items(section))
+    if is_own or any(section.startswith("coverage:") for section in parser.sections()):
+        return {}
+    return None
 
 
-def _number(value: object) -> float:
-    """0 for what coverage.py would refuse: then pytest fails in every run."""
+def _report_of_toml(document: Mapping[str, Any], is_own: bool) -> Mapping[str, Any] | None:
+    tool = document.get("tool")
+    table = tool.get("coverage") if isinstance(tool, dict) else None
+    if table is None and is_own:
+        table = document
+    if not isinstance(table, dict):
+        return None
+    report = table.get("report")
+    return report if isinstance(report, dict) else {}
+
+
+def _threshold(value: object) -> float | None:
+    """None for what is no number, such as `${LEAST-90}`, for which coverage.py asks the
+    environment.
+    """
     try:
         return float(str(value))
     except ValueError:
-        return 0
+        return None

@@ -31,7 +31,7 @@ _CONFIG_KEYS: Final = (
     "python_functions",
     "norecursedirs",
 )
-_LARGEST_CONFIG: Final = 1_000_000
+LARGEST_CONFIG: Final = 1_000_000
 """Bytes of a configuration file that is read."""
 
 
@@ -208,7 +208,7 @@ def pytest_table(name: str, content: bytes) -> Mapping[str, Any] | None:
 
     Each recorded run asks for the same files, for each file of tests.
     """
-    if len(content) > _LARGEST_CONFIG:
+    if len(content) > LARGEST_CONFIG:
         raise ValueError("too large")
     # editors on Windows write a byte order mark, which is no valid TOML to tomllib
     text = content.decode("utf-8-sig")

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
-from kl_hooks.code.decorators import QUIET_DECORATORS
+from kl_hooks.code.decorators import QUIET_DECORATORS, WRAPPERS
 from kl_hooks.code.import_time import DATACLASSES, Header, ImportTime
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reads import DOCS, EVERYTHING, NAMED, Read
@@ -53,11 +53,6 @@ _PLAIN_BASES: Final = frozenset(
     }
 )
 """Classes of Python that do nothing with what a subclass defines."""
-_OF_WRAPPERS: Final = frozenset(
-    {"builtins", "functools", "contextlib", "abc", "typing", "typing_extensions"}
-)
-"""Modules whose quiet decorators only wrap; others make fixtures, or members of a class."""
-
 
 _HOOKS_OF_FOLDERS: Final = frozenset(
     {
@@ -124,6 +119,22 @@ def may_have_been_stored(difference: Difference) -> bool:
     )
 
 
+def may_have_been_shown(difference: Difference) -> bool:
+    """Whether a definition or a docstring differs that a library may get for a test."""
+    return may_have_been_stored(difference) or any(
+        _documents(difference, path, 0) != _documents(difference, path, 1)
+        for path, change in difference.changes.items()
+        if change.is_python and change.state_before and change.state_now
+    )
+
+
+def _documents(difference: Difference, path: str, side: int) -> Mapping[str, str]:
+    content = difference.text(path, side)
+    if content is None:
+        return {}
+    return difference.source.import_time(content).docs
+
+
 FACT_SUBJECTS: Final[Mapping[str, Callable[[Difference], bool]]] = {
     **READ_SUBJECTS,
     "distributions": _requirements_differ,
@@ -131,6 +142,7 @@ FACT_SUBJECTS: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "states": may_have_been_stored,
     "shares": may_have_been_stored,
     "process": may_have_been_stored,
+    "libraries": may_have_been_shown,
 }
 """Class of facts (`FACT_CLASSES`) → whether two contents differ in what it is about."""
 
@@ -303,7 +315,7 @@ def assignment_changed(comparison: Comparison, change: FileChange) -> Iterator[E
             else:
                 reason = f"{name} in {path} {verb}"
             if not scope:
-                # code that makes names at run time, as `visit_` and a class, makes not this one
+                # no name that is joined at run time (`"visit_" + kind`) is `__all__` (ADR-0109)
                 yield Effect(reason, needs(users, comparison.list_readers(path)))
                 for condition in comparison.module_listed(path):
                     yield Effect(reason, needs(users, *condition))
@@ -349,11 +361,7 @@ def _only_stores(comparison: Comparison, path: str, scope: str, names: frozenset
         return True
     old, new = (comparison.body(path, side, scope).assignments for side in (0, 1))
     return all(name in DATACLASSES for name in header.decorators) and all(
-        name in old
-        and name in new
-        and old[name].annotation == new[name].annotation
-        and old[name].is_immutable
-        and new[name].is_immutable
+        name in old and name in new and old[name].is_immutable and new[name].is_immutable
         for name in names
     )
 
@@ -612,7 +620,7 @@ def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effec
             continue
         reason = f"the header of {name} in {change.path} changed"
         users = comparison.users(change.path)
-        if _has_no_effect_alone(comparison, change.path, name, old.headers[name], header):
+        if _concerns_its_users_alone(comparison, change.path, name, old.headers[name], header):
             yield from _effects_on_users(comparison, change, name, reason)
         elif header.loud or not _stays_test(comparison, change.path, name):
             yield Effect(reason, needs(users))
@@ -621,7 +629,7 @@ def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effec
             yield Effect(reason, needs(users, naming))
 
 
-def _has_no_effect_alone(
+def _concerns_its_users_alone(
     comparison: Comparison, path: str, name: str, old: Header, new: Header
 ) -> bool:
     """Whether importing a file can't fail by the header of a function and leaves nothing behind, as
@@ -633,15 +641,13 @@ def _has_no_effect_alone(
         return False
     if old.shape == new.shape:
         return True
-    # the interpreter gets those with two underscores, and pytest gets fixtures, unasked; a class
-    # may use it otherwise, as `@name.setter` does
+    # the interpreter gets those with two underscores, and pytest gets hooks and fixtures, unasked;
+    # a class may use it otherwise, as `@name.setter` does
     last = name.rpartition(".")[2]
-    wraps = all(map(_is_wrapper, (*old.decorators, *new.decorators)))
-    return wraps and not _is_special(last) and not comparison.is_used_by_import(path, last)
-
-
-def _is_wrapper(decorator: str) -> bool:
-    return decorator in QUIET_DECORATORS and decorator.partition(".")[0] in _OF_WRAPPERS
+    if _is_special(last) or last.startswith("pytest_"):
+        return False
+    wraps = all(decorator in WRAPPERS for decorator in (*old.decorators, *new.decorators))
+    return wraps and not comparison.is_used_by_import(path, last)
 
 
 def _effects_on_users(
@@ -649,17 +655,19 @@ def _effects_on_users(
 ) -> Iterator[Effect]:
     """Who calls a function executes it; who reads its signature has it, or its class."""
     path = change.path
-    users = comparison.users(change.path)
-    owner = name.rpartition(".")[0]
-    if owner and _may_be_found_elsewhere(comparison, path, owner):
-        yield Effect(reason, needs(users))
-        return
-    touch = comparison.class_users(path, owner or name)
-    yield Effect(reason, needs(users) if touch is None else needs(users, touch))
+    users = comparison.users(path)
+    owner, _, last = name.rpartition(".")
+    yield from effects_of_reads(comparison, sorted(_got_by_name(comparison, path)), reason)
     for condition in comparison.module_asked(path):
         yield Effect(reason, needs(users, *condition))
-    if owner and (listers := _subclass_listers(comparison)):
-        yield Effect(reason, needs(users, listers))
+    # a library may call it when a file is imported: `Annotated[int, BeforeValidator(check)]`
+    if importing := comparison.given_to_libraries(last):
+        yield Effect(reason, needs(importing))
+    if owner:
+        yield from _member_effects(comparison, change, owner, last, reason)
+        return
+    touch = comparison.class_users(path, name)
+    yield Effect(reason, needs(users) if touch is None else needs(users, touch))
 
 
 def import_order_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -736,9 +744,7 @@ def _definition_effects(
     if not owner and (called or hasattr(builtins, last)):
         yield Effect(reason, needs(users))
         return
-    # who got the module by a name may get all that it defines by names that data has
-    named = comparison.reads & {Read(NAMED, path)}
-    yield from effects_of_reads(comparison, sorted(named), reason)
+    yield from effects_of_reads(comparison, sorted(_got_by_name(comparison, path)), reason)
     if owner:
         yield from _member_effects(comparison, change, owner, last, reason)
     else:
@@ -747,6 +753,13 @@ def _definition_effects(
         if header.bases and (listers := _subclass_listers(comparison)):
             yield Effect(reason, needs(users, listers))
     yield from _uses_of_name(comparison, last, reason, added, users)
+
+
+def _got_by_name(comparison: Comparison, path: str) -> frozenset[Read]:
+    """The reads by which a module was got by a name: who did that may get all that it defines by
+    names that data has.
+    """
+    return comparison.reads & {Read(NAMED, path)}
 
 
 def _member_effects(
@@ -856,21 +869,27 @@ def docstring_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
         if _is_documented(name, new):
             reason = f"the docstring of {name} in {change.path} changed, which is decorated"
             yield Effect(reason, needs(users))
-    readers = comparison.users_of("reads_docs") | _readers_of_any_docstring(comparison)
+    readers = _docstring_readers(comparison)
+    read_here = sorted(comparison.reads & {Read(DOCS, change.path)})
     for name in names:
         shown = f" of {name}" if name else ""
         reason = f"the docstring{shown} in {change.path} changed, and docstrings are read"
-        named = sorted(comparison.reads & {Read(DOCS, change.path)})
-        yield from effects_of_reads(comparison, named, reason)
+        yield from effects_of_reads(comparison, read_here, reason)
         for condition in _conditions_of_having(comparison, change.path, name) if readers else ():
-            yield Effect(reason, needs(users, readers, *condition))
+            for reading in readers:
+                yield Effect(reason, needs(users, *reading, *condition))
 
 
-def _readers_of_any_docstring(comparison: Comparison) -> Touch:
-    """The tests for which installed code read docstrings, and nothing showed whose."""
+def _docstring_readers(comparison: Comparison) -> list[tuple[Touch, ...]]:
+    """The conditions under each of which a test has what any docstrings say: its code reads some,
+    or installed code did for it, or for the import of a file, and nothing showed whose.
+    """
     reads = comparison.reads & {Read(DOCS, EVERYTHING)}
-    importing = comparison.needing(comparison.readers(reads))
-    return comparison.read_by(reads) | Touch(files=importing)
+    tests = comparison.users_of("reads_docs") | comparison.read_by(reads)
+    importing = [
+        needs(comparison.users(path) if path else None) for path in comparison.readers(reads)
+    ]
+    return [*([(tests,)] if tests else []), *importing]
 
 
 def _conditions_of_having(

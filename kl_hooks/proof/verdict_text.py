@@ -84,8 +84,8 @@ def content_text(proof: Proof, failure: str, untracked: bool) -> str:
     """
     if proof.gaps:
         return f"not assessed: {proof.gaps[0]}"
-    if proof.coverage:
-        return f"not proven: {failure or rerun_text(proof) or proof.coverage}"
+    if proof.unmet_coverage:
+        return f"not proven: {rerun_text(proof) or proof.unmet_coverage}"
     if proof.transfers:
         return f"transferred ({proof.tier.word}) {proof.transfer_text}{proof.except_flaky}"
     if proof.tier >= Tier.INFERRED:

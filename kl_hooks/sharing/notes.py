@@ -117,7 +117,7 @@ def public_form(receipt: Receipt) -> Receipt:
     coverage = receipt.result.get("coverage")
     if isinstance(coverage, Mapping):  # without the measured folders, which may be of this machine
         result["coverage"] = {
-            key: coverage[key] for key in ("hundredths", "precision") if key in coverage
+            key: coverage[key] for key in ("hundredths", "least", "precision") if key in coverage
         }
     if receipt.result.get("verdict") != "passed":
         result["reasons"] = [

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kl_hooks.evidence.measured_coverage import MeasuredCoverage
 from kl_hooks.proof.least_coverage import LeastCoverage, least_coverage
@@ -16,10 +18,11 @@ LATER = "\n\ndef later(x):\n    a = 1\n    b = 2\n    c = 3\n    return x\n"
 MEASURING = "[pytest]\naddopts = -p pytest_cov.plugin --cov=app --cov-report=\n"
 
 
-def asked(files: dict[str, str]) -> list[tuple[str, float, str]]:
+def asked(files: dict[str, str]) -> list[tuple[Any, ...]]:
+    """(file that asks, percentage, folder) of each demand."""
     read = {path: text.encode() for path, text in files.items()}.get
     configs = PytestConfigs.of(files, read).by_folder.values()
-    return [tuple(least) for least in least_coverage(configs, read)]
+    return [least[:3] for least in least_coverage([*configs, *configs], read)]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +43,10 @@ def asked(files: dict[str, str]) -> list[tuple[str, float, str]]:
             (".coveragerc", 1.5),
         ),
         ({"pytest.ini": MEASURING, ".coveragerc": "[report]\nfail_under = 0\n"}, None),
-        ({"pytest.ini": MEASURING, ".coveragerc": "[report]\nfail_under = all\n"}, None),
+        (
+            {"pytest.ini": MEASURING, ".coveragerc": "[report]\nfail_under = all\n"},
+            (".coveragerc", None),
+        ),
         # the first file counts, though another one asks for more
         (
             {
@@ -87,7 +93,20 @@ def asked(files: dict[str, str]) -> list[tuple[str, float, str]]:
             {"a/pytest.ini": MEASURING, "a/.coveragerc": "[report]\nfail_under = 5\n"},
             ("a/.coveragerc", 5, "a"),
         ),
-        ({"pytest.ini": MEASURING, "setup.cfg": "[coverage:report"}, None),
+        # what can't be read may ask for any
+        ({"pytest.ini": MEASURING, "setup.cfg": "[coverage:report"}, ("setup.cfg", None)),
+        (
+            {"pytest.ini": MEASURING, ".coveragerc": "[report]\nfail_under = ${LEAST-90}\n"},
+            (".coveragerc", None),
+        ),
+        ({"pytest.ini": "[pytest]\naddopts = --cov --cov-config=ci.conf"}, ("ci.conf", None)),
+        (
+            {
+                "a/pytest.ini": "[pytest]\naddopts = --cov --cov-config=../.coveragerc\n",
+                ".coveragerc": "[report]\nfail_under = 5\n",
+            },
+            (".coveragerc", 5, "a"),
+        ),
     ],
 )
 def test_what_a_configuration_asks_for(
@@ -96,13 +115,34 @@ def test_what_a_configuration_asks_for(
     assert asked(files) == ([(*least, "")[:3]] if least else [])
 
 
-def test_a_total_is_rounded_as_coverage_does() -> None:
-    def is_met(percent: float, hundredths: int, precision: int = 0) -> bool:
-        coverage = MeasuredCoverage(hundredths, precision, (), "run", False)
-        return LeastCoverage("pytest.ini", percent).is_met_by(coverage)
+def coverage(hundredths: int, *, least: float | None = None, **more: Any) -> MeasuredCoverage:
+    precision, sources = more.get("precision", 0), more.get("sources", ())
+    return MeasuredCoverage(hundredths, precision, sources, "run", False, least)
 
-    assert is_met(90, 8950) and not is_met(90, 8949) and not is_met(90, 8950, 2)
-    assert is_met(100, 10_000) and not is_met(100, 9999)
+
+@given(st.integers(0, 10_000), st.integers(0, 1000), st.integers(0, 2))
+def test_a_run_that_coverage_accepts_has_reached_it(
+    total: int, tenths: int, precision: int
+) -> None:
+    """As coverage.py compares: what it found itself is recorded, too."""
+    results = pytest.importorskip("coverage.results")
+    percent = tenths / 10
+    fails = results.should_fail_under(total / 100, percent, precision)
+    judged = coverage(total, least=None if fails else percent, precision=precision)
+    assert judged.has_reached(percent) is not fails or (
+        # without a judgement a total is rounded to the digits of the run alone
+        fails and judged.rounded >= percent
+    )
+
+
+def test_what_was_measured_must_be_the_same() -> None:
+    demand = LeastCoverage("pytest.ini", 90, sources=("app",))
+    assert demand.is_met_by(coverage(9500, sources=("app",)))
+    assert not demand.is_met_by(coverage(9500, sources=("tests",)))
+    # a shared run has no names of folders
+    assert demand.is_met_by(coverage(9500))
+    assert not demand.is_met_by(coverage(8900))
+    assert LeastCoverage(".coveragerc", None).is_met_by(coverage(100))
 
 
 @pytest.mark.slow
@@ -123,6 +163,9 @@ def test_a_content_whose_coverage_nobody_measured_is_not_proven(repo: Checkout) 
     repo.commit()
     assert "transferred" in repo.kl("verify").stdout
 
+    repo.pytest("-q", "--no-cov")
+    assert repo.kl("verify").returncode == 0
+
     repo.write("app.py", APP + LATER)
     repo.commit()
     verdict = repo.kl("verify")
@@ -133,9 +176,10 @@ def test_a_content_whose_coverage_nobody_measured_is_not_proven(repo: Checkout) 
     )
     assert "hint: pytest\n" in verdict.stdout
     assert "not proven: .coveragerc asks for 50 %" in repo.kl("status").stdout
-    # tests that pass without being measured show nothing of it
-    repo.pytest("-q", "--no-cov")
-    assert repo.kl("verify").returncode == 1
+    # tests that pass without being measured, or part of them, or of other code, show nothing of it
+    for options in (["--no-cov"], ["test_app.py::test_f"], ["--cov-reset", "--cov=test_app"]):
+        repo.pytest("-q", *options)
+        assert repo.kl("verify").returncode == 1, options
     repo.pytest("-q")
     assert repo.kl("verify").returncode == 0
 

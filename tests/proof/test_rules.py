@@ -723,6 +723,29 @@ def reasons(before: Files, edit: Files) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("app", "edited", "reason"),
     [
+        # a hook that pytest checks whatever calls it
+        (
+            "def pytest_exception_interact(node, call): pass\n",
+            "def pytest_exception_interact(nodes, call): pass\n",
+            "the header of pytest_exception_interact in app.py changed",
+        ),
+        # wrappers that do not take what they would get, or no arguments
+        (
+            "import functools\ndef u(): pass\n",
+            "import functools\n@functools.cache()\ndef u(): pass\n",
+            "the header of u in app.py changed",
+        ),
+        (
+            "import functools\nclass U:\n    @classmethod\n    def u(cls): pass\n",
+            "import functools\nclass U:\n    @functools.cache\n    @classmethod\n    def u(cls): pass\n",
+            "the header of U.u in app.py changed",
+        ),
+        # a field that is made of it on import
+        (
+            "from typing import Annotated\ndef u(v): pass\nclass U:\n    x: Annotated[int, u]\n",
+            "from typing import Annotated\ndef u(v, w): pass\nclass U:\n    x: Annotated[int, u]\n",
+            "the header of u in app.py changed",
+        ),
         # a header, in the file of the test only where it is loud
         ("def u(x): pass\n", "def u(x, y=Y): pass\n", "the header of u in app.py changed"),
         # a definition with a decorator that may register it
@@ -1149,6 +1172,7 @@ def test_a_name_that_a_text_has_counts_where_it_is_more_than_compared() -> None:
         ("app.other() in ('size', 'name')", False),
         ("app.other() == str('size')", True),
         ("app.other() < 'size' if 0 else 1", True),
+        ("app.other() == 'size' or len(globals()) and 1", True),
         ("app.other() == 'size' or getattr(int, 'bit_' + 'count')", True),
     ):
         before = {"app.py": app, "test_t.py": f"import app\ndef test_t(): return {code}\n"}
@@ -1297,6 +1321,42 @@ def test_another_default_reaches_who_calls_the_function_or_may_read_its_signatur
     found = reasons(before, {"app.py": DEFAULTS.replace(definition, new, 1)})
     every = {name[:-3] for name in CALLS if name.startswith("test_")}
     assert found.keys() == (every if tests is None else tests)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "@print\ndef items(p: Annotated[dict, free]): pass\n",
+        "@print\ndef items(p: Annotated[dict, taken]): pass\n",
+        "class Items:\n    p: Annotated[dict, free]\n",
+    ],
+)
+def test_a_function_that_an_annotation_hands_to_a_library_is_called_on_import(use: str) -> None:
+    start = "from typing import Annotated\nfrom app import free\nfrom app import free as taken\n"
+    before = {
+        "app.py": "def free(q, limit=1): pass\n",
+        "main.py": start + use,
+        "test_main.py": "import main\ndef test_main(): return 1\n",
+        "test_n.py": NO_USE,
+    }
+    found = reasons(before, {"app.py": "def free(q, limit=1, more=2): pass\n"})
+    assert found == {"test_main": "the header of free in app.py changed"}
+    # without a decorator it is an annotation like any other
+    quiet = {**before, "main.py": start + "def items(p: Annotated[dict, free]): pass\n"}
+    assert reasons(quiet, {"app.py": "def free(q, limit=1, more=2): pass\n"}) == {}
+
+
+def test_the_class_in_an_annotation_that_is_read_is_got_without_its_name() -> None:
+    before = {
+        "app.py": "class Service:\n    def run(self, x): pass\n",
+        "lib.py": "import app\ndef make(s: app.Service): pass\n",
+        "test_read.py": "import inspect\nimport lib\ndef test_read():\n"
+        "    kind = inspect.signature(lib.make).parameters['s'].annotation\n"
+        "    return str(inspect.signature(kind.run))\n",
+        "test_n.py": NO_USE,
+    }
+    edited = before["app.py"].replace("x)", "x, y=1)")
+    assert reasons(before, {"app.py": edited}).keys() == {"test_read"}
 
 
 def test_a_default_in_a_test_file_may_be_of_what_pytest_calls() -> None:
