@@ -35,7 +35,7 @@ class _LeftState(NamedTuple):
 
     state: Read
     writers: frozenset[str]
-    """The tests, and set-ups of fixtures, of that run which left it."""
+    """The tests, and set-ups of fixtures, that left it: in that run, or a file in one before."""
 
 
 def stale_passes(runs: Mapping[str, OtherRun]) -> dict[str, dict[str, Verdict]]:
@@ -52,7 +52,8 @@ def stale_passes(runs: Mapping[str, OtherRun]) -> dict[str, dict[str, Verdict]]:
             continue
         writers = _writers_of(failed_run)
         for older_run in ordered[position + 1 :]:
-            # what a test leaves in a file is there in the next run
+            # what a test leaves in a file is there in the next run; a cache ends with its process,
+            # and of one that a test looked for it is only asked once more
             for state, tests in _touched_in(older_run).items():
                 if is_stored(state.pattern):
                     writers.setdefault(state, set()).update(tests)
@@ -71,7 +72,7 @@ def _to_repeat(
     writers: Mapping[Read, Set[str]],
 ) -> Iterator[tuple[str, str]]:
     """The tests that must run together after one that failed, and why. `passes`: the newer runs of
-    the content in which it passed; `writers`: of the run in which it failed.
+    the content in which it passed; `writers`: who left what the failed run found.
     """
     for left in _found_changed(failed_run, test, writers) if passes else ():
         if not any(_is_found_again(run, test, left) for run in passes):

@@ -134,7 +134,7 @@ def test_names_with_two_underscores_mean_more(name: str) -> None:
     assert changed(text_of([(name, "1")]), text_of([(name, "2")])) is None
 
 
-def test_annotations_are_part_of_a_value() -> None:
+def test_another_annotation_is_more_than_a_value() -> None:
     old = "class C:\n    a: int = 1\n"
     assert changed(old, old.replace("1", "2")) == {"a"}
     # an import evaluates it, and may fail

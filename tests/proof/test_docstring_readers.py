@@ -13,6 +13,7 @@ from .test_left_behind import impacted
 
 PROGRAM = {
     "pytest.ini": "[pytest]\npythonpath = ../lib/site-packages\n",
+    # code of the repository calls pytest, which makes the cases of unittest
     "conftest.py": """
 from _pytest.runner import runtestprotocol
 def pytest_runtest_protocol(item, nextitem):

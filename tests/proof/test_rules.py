@@ -1314,7 +1314,7 @@ CALLS = {
         ),
     ],
 )
-def test_another_default_reaches_who_calls_the_function_or_may_read_its_signature(
+def test_a_header_that_can_not_fail_reaches_who_gets_the_function(
     definition: str, new: str, tests: set[str] | None
 ) -> None:
     before = {"app.py": DEFAULTS, **CALLS}
