@@ -881,7 +881,7 @@ def docstring_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
 
 
 def _docstring_readers(comparison: Comparison) -> list[tuple[Touch, ...]]:
-    """The conditions under each of which a test has what any docstrings say: its code reads some,
+    """The conditions under each of which a test has the text of any docstring: its code reads some,
     or installed code did for it, or for the import of a file, and nothing showed whose.
     """
     reads = comparison.reads & {Read(DOCS, EVERYTHING)}
