@@ -107,6 +107,7 @@ class Docstrings:
         return files
 
     def _is_for_repository(self, frame: FrameType | None) -> bool:
+        """Whether code of the repository called it, or a thread that it may have started."""
         while frame is not None:
             file = frame.f_code.co_filename
             if self._path_of(file):
@@ -115,7 +116,7 @@ class Docstrings:
             if file.startswith(self._pytest):
                 return False
             frame = frame.f_back
-        return False
+        return True
 
     def _files_of(self, value: Any) -> tuple[set[str], bool]:
         """The files of the repository that define a function, a class with its bases, or the class

@@ -77,8 +77,6 @@ _WITHOUT_ARGUMENTS: Final = frozenset(
         "typing_extensions.final",
     }
 )
-WRAPPERS: Final = _WITHOUT_ARGUMENTS | {"functools.lru_cache", "functools.wraps"}
-"""Those that wrap a function, and make neither a fixture nor members of a class of it."""
 _OUTERMOST: Final = frozenset(
     {
         "builtins.staticmethod",

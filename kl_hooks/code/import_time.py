@@ -25,6 +25,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
+from importlib import import_module
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, Self
 
@@ -57,6 +58,13 @@ _TYPING: Final = frozenset(
     for name in names
 )
 """What these modules of the standard library do define (`__all__`)."""
+_MODULES_OF_TYPES: Final = frozenset(
+    {
+        *("builtins", "collections", "collections.abc", "datetime", "decimal", "enum"),
+        *("fractions", "pathlib", "re", "types", "typing", "uuid"),
+    }
+)
+"""Modules of the standard library whose classes are usual in annotations."""
 DATACLASSES: Final = frozenset(
     {
         name
@@ -463,6 +471,8 @@ class _Module:
         match node:
             case ast.Constant():
                 return ""
+            case ast.Name(id=name) if _is_mangled(name):
+                return unknown
             case ast.Name(id=name):
                 if name in bound:
                     return ""
@@ -487,12 +497,16 @@ class _Module:
             case ast.Subscript(value=value, slice=index):
                 generic = self._full_name(value)
                 is_typing = generic in _TYPING or generic.removeprefix("builtins.") in _GENERIC
-                if not is_typing:
+                if not is_typing or not _takes(generic, index):
                     return unknown
                 return self._loud_expression(index, bound)
             case ast.BinOp(op=ast.BitOr(), left=left, right=right):
-                if any(_is_text(side) for side in (left, right)):
-                    return unknown  # `str | "C"` is a TypeError
+                if not (self._is_type(left, bound) or self._is_type(right, bound)):
+                    return unknown  # `None | None`
+                sides = (side for side in (left, right) if not _is_none(side))
+                # `callable | None`, `str | "C"` are TypeErrors
+                if not all(self._is_type(side, bound) for side in sides):
+                    return unknown
                 return self._loud_expressions([left, right], bound)
             case ast.Lambda():
                 return self._loud_expressions(node.args.defaults, bound)
@@ -505,8 +519,64 @@ class _Module:
             case _:
                 return unknown
 
+    def _is_type(self, node: ast.expr, bound: set[str]) -> bool:
+        """Whether an expression surely is a type, which `|` takes: a class of the file, of the
+        builtins or of some modules of the standard library, or what `typing` makes.
+        """
+        match node:
+            case ast.BinOp(op=ast.BitOr()):
+                return not self._loud_expression(node, bound)
+            case ast.Subscript(value=value):
+                return self._full_name(value) in _TYPING or self._is_type(value, bound)
+            case ast.Name(id=name) if isinstance(self._defined.get(name), ast.ClassDef):
+                return True
+        full_name = self._full_name(node)
+        return full_name in _TYPING or _is_known_type(full_name)
+
 
 # nodes
+
+
+@lru_cache(maxsize=256)
+def _is_known_type(full_name: str) -> bool:
+    """Whether it is a class of one of these modules, which to import has no effect."""
+    module, _, name = full_name.rpartition(".")
+    return module in _MODULES_OF_TYPES and isinstance(
+        getattr(import_module(module), name, None), type
+    )
+
+
+def _takes(generic: str, index: ast.expr) -> bool:
+    """Whether a generic type takes so many arguments: `Optional[int, str]` is a TypeError."""
+    module, _, name = generic.rpartition(".")
+    if module not in ("typing", "builtins"):
+        return True
+    try:
+        getattr(import_module(module), name)[_placeholder(index)]
+    except (AttributeError, TypeError):
+        return False
+    return True
+
+
+def _placeholder(node: ast.expr) -> Any:
+    """A value of the form of the arguments of a generic type."""
+    match node:
+        case ast.Tuple(elts=parts):
+            return tuple(map(_placeholder, parts))
+        case ast.List(elts=parts):
+            return [*map(_placeholder, parts)]
+        case ast.Constant(value=value):
+            return value
+    return int
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_mangled(name: str) -> bool:
+    """Whether a class gives the name another meaning (Private name mangling, 6.2.1)."""
+    return name.startswith("__") and not name.endswith("__")
 
 
 def _called(decorator: ast.expr) -> ast.expr:

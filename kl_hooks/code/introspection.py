@@ -36,7 +36,7 @@ _WORDS_OF_CODE: Final = (
 WORDS: Final = {
     "lists_anything": (
         *("globals", "locals", "vars", "dir", "getmembers", "getmembers_static"),
-        *("__dict__", "getattr", "hasattr", "doctest"),
+        *("__dict__", "getattr", "hasattr", "doctest", "create_autospec", "autospec"),
     ),
     "passes_anything": ("modules", "import_module", "__import__"),
     "asks_by_computed_names": (
@@ -66,7 +66,11 @@ it.
 
 _BUILTIN_LISTS: Final = frozenset({"globals", "locals", "vars", "dir"})
 _LISTS: Final = frozenset(
-    {"inspect.getmembers", "inspect.getmembers_static", "importlib.resources.files"}
+    {
+        *("inspect.getmembers", "inspect.getmembers_static", "importlib.resources.files"),
+        # with all that they have, and the signatures of it
+        *("unittest.mock.create_autospec", "mock.create_autospec"),
+    }
 )
 _ASKS_FOR_ONE: Final = frozenset({"getattr", "getattr_static", "hasattr"})
 """What asks its first argument for the attribute that its second one names."""
@@ -115,6 +119,8 @@ class SymbolUses:
     """Of these names those that only name variables of functions, or are in texts that are only
     compared: by them nothing else is got.
     """
+    texts: set[str] = field(default_factory=set)
+    """Of the names those that are in texts alone."""
     listed: set[str] = field(default_factory=set)
     """Modules whose namespace it lists."""
     lists_own: bool = False
@@ -276,6 +282,8 @@ class _Reader:
         """Symbol → names that are more than variables."""
         self._compared: dict[str, set[str]] = {}
         """Symbol → names in texts that are compared."""
+        self._named: dict[str, set[str]] = {}
+        """Symbol → names that are more than in texts."""
         self._imported: dict[str, str] = {}
         """Name → module or `module.name` that it is imported from."""
         self._modules: dict[str, str] = {}
@@ -290,11 +298,16 @@ class _Reader:
             self._note_import(node)
         for statement in self._tree.body:
             self._statement(statement, _AT_IMPORT)
+        # `if kind == "limit": …`, and another function gets what has this name
+        asks = any(
+            uses.asks_by_computed_names or uses.lists_own or uses.listed
+            for uses in self._symbols.values()
+        )
         for symbol, uses in self._symbols.items():
             uses.variables = uses.names - self._shared.get(symbol, set())
-            # `if name == "limit": getattr(settings, name)`, `globals()[name]`
-            if uses.asks_by_computed_names or uses.lists_own or uses.listed:
+            if asks:
                 uses.variables -= self._compared.get(symbol, set())
+            uses.texts = uses.names - self._named.get(symbol, set())
         return Introspection(self._symbols, self._bases, self._aliases, frozenset(self._stars))
 
     def _note_import(self, node: ast.AST) -> None:
@@ -408,14 +421,19 @@ class _Reader:
             self._note_examples(text)
         unused = {id(text.value) for text in texts}
         compared = {id(operand) for node in nodes for operand in _compared_in(node)}
+        called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         attribute_bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
         for node in nodes:
             if isinstance(node, ast.Name):
                 if node.id not in variables:
                     shared.add(node.id)
+                self._named.setdefault(symbol, set()).add(node.id)
                 self._name(node, uses, is_value=id(node) not in attribute_bases)
+                # `reduce(getattr, names, module)`
+                uses.asks_by_computed_names |= node.id in _ASKS_FOR_ONE and id(node) not in called
             elif isinstance(node, ast.Attribute):
                 shared.add(node.attr)
+                self._named.setdefault(symbol, set()).add(node.attr)
                 self._attribute(node, uses, is_value=id(node) not in attribute_bases)
             elif isinstance(node, ast.Constant):
                 if id(node) not in unused:
@@ -425,7 +443,7 @@ class _Reader:
                         self._compared.setdefault(symbol, set()).update(names)
                     else:
                         shared |= names
-                uses.reads_docs = uses.reads_docs or node.value == "__doc__"
+                uses.reads_docs = uses.reads_docs or "__doc__" in str(node.value)
                 uses.reads_code = uses.reads_code or _shows_lines(node.value)
             elif isinstance(node, ast.Call):
                 self._call(node, uses)
@@ -519,6 +537,8 @@ class _Reader:
                 module = self._module(call.args[0])
                 if module and not isinstance(call.args[1], ast.Constant):
                     yield module
+        elif any(keyword.arg == "autospec" for keyword in call.keywords):
+            yield _ANY
         # what finds the examples of a module looks at all its names
         elif name in _LISTS or name.startswith("doctest."):
             yield self._module(call.args[0]) or _ANY if call.args else _ANY
@@ -602,10 +622,15 @@ def _inside(symbol: str, name: str) -> str:
 
 
 def _compared_in(node: ast.AST) -> Iterator[ast.expr]:
-    """What a node compares, with the parts of `in ("a", "b")`."""
+    """What a node compares, with the parts of `in ("a", "b")`. Not with a variable, which may have
+    the text and be used as a name: `if name == "limit": lookup(name)`.
+    """
     if not isinstance(node, ast.Compare) or not all(isinstance(op, _EQUALS) for op in node.ops):
         return
-    for operand in (node.left, *node.comparators):
+    operands = (node.left, *node.comparators)
+    if any(isinstance(operand, ast.Name | ast.NamedExpr) for operand in operands):
+        return
+    for operand in operands:
         yield operand
         if isinstance(operand, ast.Tuple | ast.List | ast.Set):
             yield from operand.elts

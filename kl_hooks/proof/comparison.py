@@ -523,12 +523,6 @@ class Comparison:
         """Whether importing a file draws random numbers of the process, before or now."""
         return any(uses.draws_itself for uses in self._uses_of_import(path))
 
-    def is_used_by_import(self, path: str, name: str) -> bool:
-        """Whether importing a file executes code of it that has a name, before or now."""
-        return any(name in uses.names for uses in self._uses_of_import(path)) or any(
-            name in reading.names_of_bases for reading in self._readings(path)
-        )
-
     def _uses_of_import(self, path: str) -> Iterator[SymbolUses]:
         """Of what importing a file executes, before and now: its body, and those of its classes."""
         for reading in self._readings(path):
@@ -604,8 +598,11 @@ class Comparison:
 
     def _touch_of(self, path: str, symbol: str, uses_of_file: Introspection) -> Touch:
         if symbol == EXAMPLES:
-            docs = frozenset((Read(DOCS, path), Read(DOCS, EVERYTHING)))
-            return self.users_of("reads_docs") | Touch(reads=docs, own_files=frozenset([path]))
+            # who reads the file as data may execute them, too
+            reads = frozenset((Read(DOCS, path), Read(DOCS, EVERYTHING), Read(path)))
+            importing = self.needing(filter(None, self.readers(reads)))
+            users = Touch(importing, reads=reads, own_files=frozenset([path]))
+            return self.users_of("reads_docs") | users
         if uses_of_file.runs_at_import(symbol):
             return Touch(files=self.needing([path]))
         symbols = self.indexes(path, symbol)
@@ -694,7 +691,7 @@ class Comparison:
         """
         asked = self.users_of("asks_by_computed_names")
         if asked:
-            passed = self._passed(self._star_importers(path))
+            passed = self._passed(self._star_importers(path) | self._packages_of(path))
         else:
             passed = Touch()
         return [*self.module_listed(path), *([(asked, passed)] if passed else [])]
@@ -747,7 +744,7 @@ class Comparison:
         anything = self.users_of("lists_anything")
         conditions: list[tuple[Touch, ...]] = [(listed,)] if listed else []
         if anything:
-            passed = self._passed(modules)
+            passed = self._passed(modules | self._packages_of(path))
             if passed:
                 conditions += [(anything, passed)]
         return conditions
@@ -756,6 +753,19 @@ class Comparison:
         """The module of a file, and those that have all its names by `import *`."""
         paths = (path, *self.star_importers(path))
         return {self.symbols.modules.get(importer, "") for importer in paths} - {""}
+
+    def _packages_of(self, path: str) -> set[str]:
+        """Those that a module is in: who has one of them gets the module as an attribute."""
+        parts = self.symbols.modules.get(path, "").split(".")
+        return {".".join(parts[:depth]) for depth in range(1, len(parts))}
+
+    @cached_property
+    def text_tests(self) -> Touch:
+        """The tests in files that are no Python, such as a README with examples: what they name is
+        not known.
+        """
+        files = self.executed.tests.files
+        return Touch(own_files=frozenset(path for path in files if not path.endswith(".py")))
 
     def star_importers(self, path: str) -> list[str]:
         """The files that have all names of a file by `import *`, of it or of one of the others."""
@@ -814,26 +824,27 @@ class Comparison:
                 if not executed:
                     continue
                 names = self._names_of(path, symbol)
-                if near and not (
-                    near.joins(_last(symbol), executed, names)
-                    or any(
-                        map(
-                            self._is_called_without_name,
-                            self._without_methods(path, symbol, executed),
-                        )
-                    )
-                ):
-                    continue
+                if near and not near.joins(_last(symbol), executed, names):
+                    if not any(map(self._is_called_without_name, executed)):
+                        continue
+                    names = names - self._texts_of_body(path, symbol)
                 everything |= names
                 if not executed <= self._storing:
                     computing |= names
         return Names(frozenset(everything), frozenset(computing))
 
-    def _without_methods(self, path: str, symbol: str, indexes: Set[int]) -> Set[int]:
-        """Of the executed symbols of a class only its body: its methods have names of their own."""
-        if symbol not in self.introspection(path).bases:
-            return indexes
-        return {index for index in indexes if self._name_in_file(index) == symbol}
+    def _texts_of_body(self, path: str, symbol: str) -> Set[str]:
+        """The names that the body of a class has in texts alone, unless code of the class may get
+        something by them: `kind = "html"`.
+        """
+        reading = self.introspection(path)
+        if symbol not in reading.bases or any(
+            uses.asks_by_computed_names
+            for name, uses in reading.symbols.items()
+            if _is_or_is_in(name, symbol)
+        ):
+            return frozenset()
+        return reading.symbols[symbol].texts
 
     def _name_in_file(self, index: int) -> str:
         """`C.m`, as `introspection` names it."""

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
-from kl_hooks.code.decorators import QUIET_DECORATORS, WRAPPERS
+from kl_hooks.code.decorators import QUIET_DECORATORS
 from kl_hooks.code.import_time import DATACLASSES, Header, ImportTime
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reads import DOCS, EVERYTHING, NAMED, Read
@@ -314,6 +314,7 @@ def assignment_changed(comparison: Comparison, change: FileChange) -> Iterator[E
                 reason = f"{scope}.{name} in {path} {verb}"
             else:
                 reason = f"{name} in {path} {verb}"
+            yield from _effects_on_unknown_users(comparison, path, reason)
             if not scope:
                 # no name that is joined at run time (`"visit_" + kind`) is `__all__` (ADR-0109)
                 yield Effect(reason, needs(users, comparison.list_readers(path)))
@@ -620,7 +621,7 @@ def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effec
             continue
         reason = f"the header of {name} in {change.path} changed"
         users = comparison.users(change.path)
-        if _concerns_its_users_alone(comparison, change.path, name, old.headers[name], header):
+        if _differs_in_defaults(comparison, change.path, old.headers[name], header):
             yield from _effects_on_users(comparison, change, name, reason)
         elif header.loud or not _stays_test(comparison, change.path, name):
             yield Effect(reason, needs(users))
@@ -629,25 +630,11 @@ def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effec
             yield Effect(reason, needs(users, naming))
 
 
-def _concerns_its_users_alone(
-    comparison: Comparison, path: str, name: str, old: Header, new: Header
-) -> bool:
-    """Whether importing a file can't fail by the header of a function and leaves nothing behind, as
-    it did before, so that only who gets the function gets something else: another constant is a
-    default, or only decorators that wrap are there.
-    """
+def _differs_in_defaults(comparison: Comparison, path: str, old: Header, new: Header) -> bool:
+    """Whether another constant is the default of an argument, and nothing else differs."""
     is_test = path in comparison.executed.tests.files or path.rpartition("/")[2] == CONFTEST
-    if is_test or old.loud or new.loud or not (old.shape and new.shape):
-        return False
-    if old.shape == new.shape:
-        return True
-    # the interpreter gets those with two underscores, and pytest gets hooks and fixtures, unasked;
-    # a class may use it otherwise, as `@name.setter` does
-    last = name.rpartition(".")[2]
-    if _is_special(last) or last.startswith("pytest_"):
-        return False
-    wraps = all(decorator in WRAPPERS for decorator in (*old.decorators, *new.decorators))
-    return wraps and not comparison.is_used_by_import(path, last)
+    is_quiet = not (is_test or old.loud or new.loud)
+    return is_quiet and bool(new.shape) and old.shape == new.shape
 
 
 def _effects_on_users(
@@ -657,7 +644,7 @@ def _effects_on_users(
     path = change.path
     users = comparison.users(path)
     owner, _, last = name.rpartition(".")
-    yield from effects_of_reads(comparison, sorted(_got_by_name(comparison, path)), reason)
+    yield from _effects_on_unknown_users(comparison, path, reason)
     for condition in comparison.module_asked(path):
         yield Effect(reason, needs(users, *condition))
     # a library may call it when a file is imported: `Annotated[int, BeforeValidator(check)]`
@@ -744,7 +731,7 @@ def _definition_effects(
     if not owner and (called or hasattr(builtins, last)):
         yield Effect(reason, needs(users))
         return
-    yield from effects_of_reads(comparison, sorted(_got_by_name(comparison, path)), reason)
+    yield from _effects_on_unknown_users(comparison, path, reason)
     if owner:
         yield from _member_effects(comparison, change, owner, last, reason)
     else:
@@ -755,11 +742,14 @@ def _definition_effects(
     yield from _uses_of_name(comparison, last, reason, added, users)
 
 
-def _got_by_name(comparison: Comparison, path: str) -> frozenset[Read]:
-    """The reads by which a module was got by a name: who did that may get all that it defines by
-    names that data has.
+def _effects_on_unknown_users(comparison: Comparison, path: str, reason: str) -> Iterator[Effect]:
+    """Who got the module by a name may get all that it defines by names that data has; examples in
+    a text may name anything.
     """
-    return comparison.reads & {Read(NAMED, path)}
+    named = comparison.reads & {Read(NAMED, path)}
+    yield from effects_of_reads(comparison, sorted(named), reason)
+    if texts := comparison.text_tests:
+        yield Effect(reason, (texts,))
 
 
 def _member_effects(
