@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from enum import EnumType
+from importlib.machinery import PathFinder
 from operator import is_, itemgetter
 from types import (
     BuiltinFunctionType,
@@ -41,6 +42,7 @@ from pytest_kl.contents import (
     namespace_of,
 )
 from pytest_kl.library import SettingNames
+from pytest_kl.reads import file_of
 from pytest_kl.registered import Registrations, Subclasses
 from pytest_kl.settings import Settings
 
@@ -284,6 +286,8 @@ class Process:
         """Name → identity: of the last comparison, …"""
         self._first_modules: dict[str, int] = {}
         """… and before the first test."""
+        self._first_path: list[str] = []
+        """`sys.path` then."""
         self._seen: set[int] = set()
         """Identities of the namespaces of modules that are compared."""
         self._libraries: list[tuple[str, Mapping[str, Any], _Values]] = []
@@ -317,6 +321,7 @@ class Process:
         self._first_names = self._names = _names_added()
         modules = dict(self._loaded)
         self._first_modules = self._modules = _modules_of(modules)
+        self._first_path = [*sys.path]
         for name, module in modules.items():
             self._add(name, module)
         self._settings.begin()
@@ -387,9 +392,24 @@ class Process:
         for name in before.keys() | self._modules.keys():
             old, new = before.get(name), self._modules.get(name)
             is_imported = old is None and name not in self._first_modules and new != 0
-            if old != new and not is_imported:
+            if is_imported and self._takes_place_of_another(name, modules[name]):
+                yield Difference(None, f"sys.modules.{name}", is_as_before=False)
+            elif old != new and not is_imported:
                 first = self._first_modules.get(name)
                 yield Difference(None, f"sys.modules.{name}", new == first)
+
+    def _takes_place_of_another(self, name: str, module: Any) -> bool:
+        """Whether a module of the repository was imported by a name by which the path of before the
+        first test finds another file: a later import gets this one.
+        """
+        file = file_of(module)
+        if file is None or "." in name or not self._is_own(module):
+            return False
+        try:
+            found = PathFinder.find_spec(name, self._first_path)
+        except Exception:  # whatever a hook of the program raises
+            return False
+        return found is not None and found.origin not in (None, file)
 
     def _of_library(self) -> Iterator[Difference]:
         """What is set of the standard library by its functions, or of its objects."""
