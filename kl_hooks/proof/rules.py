@@ -621,6 +621,7 @@ def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effec
             continue
         reason = f"the header of {name} in {change.path} changed"
         users = comparison.users(change.path)
+        yield from _effects_on_unknown_users(comparison, change.path, reason)
         if _differs_in_defaults(comparison, change.path, old.headers[name], header):
             yield from _effects_on_users(comparison, change, name, reason)
         elif header.loud or not _stays_test(comparison, change.path, name):
@@ -644,7 +645,6 @@ def _effects_on_users(
     path = change.path
     users = comparison.users(path)
     owner, _, last = name.rpartition(".")
-    yield from _effects_on_unknown_users(comparison, path, reason)
     for condition in comparison.module_asked(path):
         yield Effect(reason, needs(users, *condition))
     # a library may call it when a file is imported: `Annotated[int, BeforeValidator(check)]`

@@ -69,3 +69,30 @@ def test_members_of_a_module_that_data_names_belong_to_who_got_it(tmp_path: Path
     ):
         (folder / "shapes.py").write_text(edited)
         assert impacted(folder) == got
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="symbols are recorded from 3.12 on")
+def test_examples_in_a_text_may_name_anything(tmp_path: Path) -> None:
+    """A call that fails by its arguments executes nothing."""
+    program = {
+        "pytest.ini": "[pytest]\naddopts = --doctest-glob=README.rst\n",
+        "README.rst": ">>> from sums import *\n>>> add(1)\nTraceback (most recent call last):\n"
+        "TypeError: add() missing 1 required positional argument: 'b'\n",
+        "sums.py": "__all__ = ['add']\nclass Sum:\n    unit = 1\ndef add(a, b): return a + b\n"
+        "def take(a, b=1): return a - b\n",
+        "test_sums.py": "import sums\ndef test_take(): assert sums.take(3) == 2\n",
+    }
+    folder = repository(tmp_path / "program", program)
+    assert run_pytest(folder).returncode == 0
+    text = program["sums.py"]
+    for before, now in (
+        ("add(a, b)", "add(a, b=0)"),
+        ("take(a, b=1)", "take(a, b=2)"),
+        ("['add']", "['take']"),
+        ("unit = 1", "unit = 2"),
+        ("class Sum", "def more(): pass\nclass Sum"),
+    ):
+        (folder / "sums.py").write_text(text.replace(before, now))
+        assert "README.rst::README.rst" in impacted(folder), now
+    (folder / "sums.py").write_text(text.replace("a - b", "-b + a"))
+    assert impacted(folder) == {"test_sums.py::test_take"}
