@@ -74,8 +74,8 @@ def changed_assignments(old: Body, new: Body) -> frozenset[str] | None:
     orders = [[name for name in body.assignments if name in common] for body in (old, new)]
     if orders[0] != orders[1]:
         return None
-    # an import evaluates annotations (The Python Language Reference, 7.2.2; from 3.14 on whoever
-    # asks for them): another one may fail
+    # an import evaluates annotations (The Python Language Reference, 7.2.2; from 3.14 on only
+    # who asks for them): another one may fail
     if any(
         assignment.annotation != old.assignments.get(name, Assignment()).annotation
         for name, assignment in new.assignments.items()

@@ -17,19 +17,16 @@ from kl_hooks.code.scanner.parser import nodes_inside, parse_tree
 if TYPE_CHECKING:
     from kl_hooks.code.scanner.parser import Outline
 
-QUIET_DECORATORS: Final = frozenset(
+_WITHOUT_ARGUMENTS: Final = frozenset(
     {
         "builtins.staticmethod",
         "builtins.classmethod",
         "builtins.property",
         "functools.cache",
         "functools.cached_property",
-        "functools.lru_cache",
-        "functools.wraps",
         "contextlib.contextmanager",
         "contextlib.asynccontextmanager",
         "abc.abstractmethod",
-        "dataclasses.dataclass",
         "typing.overload",
         "typing.override",
         "typing.final",
@@ -37,6 +34,14 @@ QUIET_DECORATORS: Final = frozenset(
         "typing_extensions.overload",
         "typing_extensions.override",
         "typing_extensions.final",
+    }
+)
+"""Those of `QUIET_DECORATORS` that are never called before they decorate."""
+QUIET_DECORATORS: Final = _WITHOUT_ARGUMENTS.union(
+    {
+        "functools.lru_cache",
+        "functools.wraps",
+        "dataclasses.dataclass",
         "attrs.define",
         "attrs.frozen",
         "attrs.mutable",
@@ -58,25 +63,6 @@ QUIET_DECORATORS: Final = frozenset(
 )
 """Decorators that leave nothing behind but what they decorate, by the name that imports give them.
 """
-_WITHOUT_ARGUMENTS: Final = frozenset(
-    {
-        "builtins.staticmethod",
-        "builtins.classmethod",
-        "builtins.property",
-        "functools.cache",
-        "functools.cached_property",
-        "contextlib.contextmanager",
-        "contextlib.asynccontextmanager",
-        "abc.abstractmethod",
-        "typing.overload",
-        "typing.override",
-        "typing.final",
-        "typing.no_type_check",
-        "typing_extensions.overload",
-        "typing_extensions.override",
-        "typing_extensions.final",
-    }
-)
 _OUTERMOST: Final = frozenset(
     {
         "builtins.staticmethod",
@@ -85,14 +71,13 @@ _OUTERMOST: Final = frozenset(
         "functools.cached_property",
     }
 )
-"""What they return is called by an object of the class alone: of other decorators only these take
-it.
-"""
+"""What they return is no function: decorators that call it, or set an attribute of it, fail."""
 _TAKE_ANYTHING: Final = frozenset(
     f"{module}.{name}"
     for module in ("typing", "typing_extensions")
     for name in ("overload", "override", "final")
 )
+"""They return what they get, and pass over what takes no attribute."""
 _MARKS: Final = "pytest.mark."
 """pytest stores each mark at the function, whatever it is called (`pytest.MarkDecorator`)."""
 _PATCHES: Final = tuple(

@@ -553,7 +553,8 @@ def _takes(generic: str, index: ast.expr) -> bool:
         return True
     try:
         getattr(import_module(module), name)[_placeholder(index)]
-    except (AttributeError, TypeError):
+    # `List["a b"]`: the text is compiled
+    except (AttributeError, TypeError, ValueError, SyntaxError):
         return False
     return True
 
@@ -709,10 +710,6 @@ def _shape(node: Definition) -> str:
     return "\n".join(ast.dump(part) for part in [*parts, *filter(None, [node.returns])])
 
 
-def _shape_of(header: Header) -> str:
-    return header.shape
-
-
 def _joined(headers: Sequence[Header]) -> Header:
     """The header of several definitions of one name: overloads, a property and its setter."""
     if len(headers) == 1:
@@ -726,7 +723,9 @@ def _joined(headers: Sequence[Header]) -> Header:
         any(header.documented for header in headers),
         any(header.customizes for header in headers),
         # of a class and a function of one name nothing is alike
-        "\n".join(header.shape for header in headers) if all(map(_shape_of, headers)) else "",
+        "\n".join(header.shape for header in headers)
+        if all(header.shape for header in headers)
+        else "",
     )
 
 

@@ -96,7 +96,7 @@ def test_a_docstring_that_installed_code_reads_belongs_to_the_test(tmp_path: Pat
     assert stale_after("cases.py", "Checks a", "Looks at a") == {"test_app.py::test_case"}
     # what a server has is not known: the tests that have the function, and read any docstring
     assert stale_after("tools.py", "Add a", "Add some") == {"test_app.py::test_server"}
-    # to copy a docstring to another object shows it to nobody
+    # a copy of a docstring at another object is not shown
     assert stale_after("copied.py", "Opened.", "Open.") == set()
     assert stale_after("copied.py", "Plain.", "Simple.") == set()
     # pytest itself makes the cases of unittest

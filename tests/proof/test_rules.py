@@ -743,6 +743,7 @@ def reasons(before: Files, edit: Files) -> dict[str, str]:
         # arguments and sides of `|` that a type does not take
         ("", "from typing import Optional\ndef u(x: Optional[int, str]): pass\n", "u in app.py"),
         ("", "def u(x: callable | None): pass\n", "u in app.py was added: "),
+        ("", "from typing import List\ndef u(x: List['a b']): pass\n", "u in app.py was added: "),
         ("", "import datetime\ndef u(x: datetime | None): pass\n", "u in app.py was added: "),
         ("", "class U:\n    def u(self, x=__MISSING): pass\n__MISSING = 1\n", ""),
         # a field that is made of it on import
