@@ -23,7 +23,7 @@ from kl_hooks.code.introspection import (
 from kl_hooks.evidence.executed import NOTHING_BEHIND, Behind, Executed, reachable, test_path
 from kl_hooks.evidence.reads import DOCS, EVERYTHING, Read
 from kl_hooks.proof.collected_names import collected_names, reported_names
-from kl_hooks.proof.facts import Difference, FileChange, RunSymbols
+from kl_hooks.proof.facts import Definition, Difference, FileChange, RunSymbols
 
 _INIT: Final = "__init__.py"
 HERE: Final = "=."
@@ -858,17 +858,20 @@ class Comparison:
         names = uses_of_file.symbols[symbol].shared_names
         return names | {uses_of_file.aliases.get(name, name) for name in names}
 
-    def near(self, symbols: Set[int]) -> Near | None:
-        """What joins other code to these functions; None where any code may call them."""
-        if any(map(self._is_called_without_name, symbols)):
+    def near(self, functions: Set[int], definitions: Iterable[Definition] = ()) -> Near | None:
+        """What joins other code to these functions and to what has these names; None where any code
+        may call them.
+        """
+        called = {_last(definition.name) for definition in definitions}
+        if any(map(is_special, called)) or any(map(self._is_called_without_name, functions)):
             return None
-        called = frozenset(_last(self.symbols.local(index)) for index in symbols)
+        called |= {_last(self.symbols.local(index)) for index in functions}
         names = set[str]()
-        for path in {self.symbols.paths[index] for index in symbols}:
+        for path in {self.symbols.paths[index] for index in functions}:
             for symbol, indexes in self._indexes_in(path).items():
-                if not indexes.isdisjoint(symbols):
+                if not indexes.isdisjoint(functions):
                     names |= self._names_of(path, symbol)
-        return Near(frozenset(symbols), called, frozenset(names))
+        return Near(frozenset(functions), frozenset(called), frozenset(names))
 
     def _is_called_without_name(self, index: int) -> bool:
         """Whether code calls a function that does not name it: as `with` calls `__enter__`, or by
@@ -876,8 +879,7 @@ class Comparison:
         """
         name = self.symbols.local(index)
         last = _last(name)
-        is_special = last.startswith("__") and last.endswith("__")
-        return is_special or ".<locals>." in name
+        return is_special(last) or ".<locals>." in name
 
     @cached_property
     def _storing(self) -> frozenset[int]:
@@ -1054,6 +1056,11 @@ class TestFacts:
 
 def _last(name: str) -> str:
     return name.rpartition(".")[2]
+
+
+def is_special(name: str) -> bool:
+    """Whether the interpreter asks for it: `__enter__`."""
+    return name.startswith("__") and name.endswith("__")
 
 
 def _is_or_is_in(name: str, outer: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from kl_hooks.proof.comparison import Comparison, TestFacts, Touch
-from kl_hooks.proof.facts import STALE, Difference, FileChange, RunFacts, Verdict
+from kl_hooks.proof.facts import STALE, Definition, Difference, FileChange, RunFacts, Verdict
 
 
 class Effect(NamedTuple):
@@ -16,6 +16,10 @@ class Effect(NamedTuple):
     needs: tuple[Touch, ...] = ()
     """Conditions on a test, all of which it must meet; none: any test."""
     symbols: tuple[str, ...] = ()
+    definition: Definition | None = None
+    """That by whose name alone code gets what is otherwise; None where it may reach code by more:
+    an import may fail by it, or do something else.
+    """
     below: str = ""
     """Only tests in this folder; empty: anywhere."""
     state: str = STALE

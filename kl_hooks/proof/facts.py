@@ -50,6 +50,14 @@ LINK: Final = "120000"
 """git's mode of a symbolic link."""
 
 
+class Definition(NamedTuple):
+    """A function, a class, or a value in the body of a class."""
+
+    path: str
+    name: str
+    """In the file: `C.m`."""
+
+
 class FileChange(NamedTuple):
     """A file that differs between the content of a run and another one."""
 

@@ -33,7 +33,7 @@ from kl_hooks.proof.places import (
     names_of,
     place_in_words,
 )
-from kl_hooks.proof.verdict import Effects, reasons_against
+from kl_hooks.proof.verdict import Effects, changed_definitions
 from kl_hooks.workspace import Workspace
 
 _SETTING: Final = frozenset(
@@ -218,11 +218,11 @@ class _Comparisons:
 
     def near_changes(self, older: OtherRun, newer: OtherRun, test: TestFacts) -> Near | None:
         """What joins the functions of a newer run's test that are not as an older run of the test
-        executed them, or that it did not execute then. None where it may do otherwise by more than
-        these.
+        executed them, or that it did not execute then, and the definitions that it gets by their
+        names. None where it may do otherwise by more than these.
         """
         verdict = older.verdicts.get(test.nodeid)
-        if verdict is None or not verdict.symbols or older.differs_outside_git:
+        if verdict is None or verdict.state != STALE or older.differs_outside_git:
             return None
         if not all(symbol.startswith(_FUNCTIONS) for symbol in verdict.symbols):
             return None
@@ -231,12 +231,15 @@ class _Comparisons:
             self._effects[older.original.id] = Effects(comparison)
         before = comparison.test(test.nodeid)
         effects = self._effects[older.original.id]
-        if len(list(reasons_against(comparison, effects, before))) > 1:
+        definitions = changed_definitions(comparison, effects, before)
+        if definitions is None or not (definitions or verdict.symbols):
             return None
         executed_before = {comparison.executed.symbols[index] for index in before.own}
         comparison = self.of(newer)
         symbols = comparison.executed.symbols
-        return comparison.near({i for i in test.own if symbols[i] not in executed_before})
+        return comparison.near(
+            {index for index in test.own if symbols[index] not in executed_before}, definitions
+        )
 
 
 class _Spoiled(NamedTuple):

@@ -24,11 +24,13 @@ from kl_hooks.proof.comparison import (
     Comparison,
     TestFacts,
     Touch,
+    is_special,
 )
 from kl_hooks.proof.effect import ChangeRule, Effect, RunRule, TestRule, needs
 from kl_hooks.proof.facts import (
     NOT_ASSESSED,
     STALE,
+    Definition,
     Difference,
     FileChange,
     RunFacts,
@@ -45,7 +47,7 @@ from kl_hooks.proof.requirements import is_dependency_file
 
 _INIT: Final = "__init__.py"
 _PLAIN_BASES: Final = frozenset(
-    {"abc.ABC", "typing.Generic"}
+    {"abc.ABC", "abc.ABCMeta", "typing.Generic"}
     | {
         f"builtins.{name}"
         for name, value in vars(builtins).items()
@@ -322,11 +324,12 @@ def assignment_changed(comparison: Comparison, change: FileChange) -> Iterator[E
                     yield Effect(reason, needs(users, *condition))
                 continue
             yield from _member_effects(comparison, change, scope, name, reason)
+            definition = Definition(path, f"{scope}.{name}")
             if verb == "changed":
                 named = comparison.users_of_name(name, path)
-                yield Effect(reason, needs(users, named))
+                yield Effect(reason, needs(users, named), definition=definition)
             else:
-                yield from _uses_of_name(comparison, name, reason, name in now, users)
+                yield from _uses_of_name(comparison, definition, reason, name in now, users)
 
 
 def _assigning_bodies(
@@ -625,7 +628,10 @@ def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effec
         if _differs_in_defaults(comparison, change.path, old.headers[name], header):
             yield from _effects_on_users(comparison, change, name, reason)
         elif header.loud or not _stays_test(comparison, change.path, name):
-            yield Effect(reason, needs(users))
+            is_quiet = not (header.loud or old.headers[name].loud)
+            # where the header of a class differs, so does what the import executed of it
+            definition = Definition(change.path, name) if is_quiet else None
+            yield Effect(reason, needs(users), definition=definition)
         elif naming := comparison.naming(change.path, name):
             # the import can't fail by it, and the test itself executes another function
             yield Effect(reason, needs(users, naming))
@@ -645,6 +651,7 @@ def _effects_on_users(
     path = change.path
     users = comparison.users(path)
     owner, _, last = name.rpartition(".")
+    definition = Definition(path, name)
     for condition in comparison.module_asked(path):
         yield Effect(reason, needs(users, *condition))
     # a library may call it when a file is imported: `Annotated[int, BeforeValidator(check)]`
@@ -654,7 +661,8 @@ def _effects_on_users(
         yield from _member_effects(comparison, change, owner, last, reason)
         return
     touch = comparison.class_users(path, name)
-    yield Effect(reason, needs(users) if touch is None else needs(users, touch))
+    everyone = needs(users) if touch is None else needs(users, touch)
+    yield Effect(reason, everyone, definition=definition)
 
 
 def import_order_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -727,7 +735,7 @@ def _definition_effects(
     )
     # a module-level name comes before the builtin one (execution model, LEGB), and one such as
     # `__getattr__` is asked by the interpreter
-    called = unasked or last.startswith("pytest_") or _is_special(last)
+    called = unasked or last.startswith("pytest_") or is_special(last)
     if not owner and (called or hasattr(builtins, last)):
         yield Effect(reason, needs(users))
         return
@@ -739,7 +747,7 @@ def _definition_effects(
             yield Effect(reason, needs(users, *condition))
         if header.bases and (listers := _subclass_listers(comparison)):
             yield Effect(reason, needs(users, listers))
-    yield from _uses_of_name(comparison, last, reason, added, users)
+    yield from _uses_of_name(comparison, Definition(path, name), reason, added, users)
 
 
 def _effects_on_unknown_users(comparison: Comparison, path: str, reason: str) -> Iterator[Effect]:
@@ -762,15 +770,17 @@ def _member_effects(
     if _may_be_found_elsewhere(comparison, change.path, owner):
         yield Effect(reason, needs(users))
         return
+    definition = Definition(change.path, f"{owner}.{last}")
     touch = comparison.class_users(change.path, owner)
-    yield Effect(reason, needs(users) if touch is None else needs(users, touch))
+    having = needs(users) if touch is None else needs(users, touch)
+    yield Effect(reason, having, definition=definition)
     # who lists a module or subclasses, or reads annotations, gets the class without naming it
     for condition in comparison.module_listed(change.path):
         yield Effect(reason, needs(users, *condition))
     readers = comparison.users_of("reads_annotations")
     if leads := _subclass_listers(comparison) | readers:
         yield Effect(reason, needs(users, leads))
-    if _is_special(last):
+    if is_special(last):
         # `__init_subclass__`, `__set_name__` and others run where a subclass is defined
         makers = comparison.subclass_makers(change.path, owner)
         yield Effect(reason, needs(users, makers))
@@ -834,10 +844,6 @@ def _may_register(base: str) -> bool:
 def _stays_test(comparison: Comparison, path: str, name: str) -> bool:
     """Whether a definition of a test file is a test in both contents."""
     return name in comparison.test_names(path, 0) & comparison.test_names(path, 1)
-
-
-def _is_special(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
 
 
 def docstring_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -924,9 +930,14 @@ def _is_documented(name: str, content: ImportTime) -> bool:
 
 
 def _uses_of_name(
-    comparison: Comparison, name: str, reason: str, added: bool, users: frozenset[str] | None
+    comparison: Comparison,
+    definition: Definition,
+    reason: str,
+    added: bool,
+    users: frozenset[str] | None,
 ) -> Iterator[Effect]:
     """A name was added or removed: what used it, or uses it, may get something else now."""
+    name = definition.name.rpartition(".")[2]
     # in a changed file the symbols that differ decide, unless the name was used there all along
     suspicious = {path for path in comparison.files_with(name) if path not in comparison.changes}
     for path, change in comparison.changes.items():
@@ -938,7 +949,7 @@ def _uses_of_name(
             suspicious |= {path} if name in names else set()
     if suspicious:
         naming = Touch(files=comparison.needing(suspicious))
-        yield Effect(reason, needs(users, naming))
+        yield Effect(reason, needs(users, naming), definition=definition)
 
 
 CHANGE_RULES: Final[Sequence[ChangeRule]] = (

@@ -12,7 +12,7 @@ from typing import Final
 
 from kl_hooks.proof.comparison import Comparison, TestFacts
 from kl_hooks.proof.effect import ChangeRule, Effect
-from kl_hooks.proof.facts import STALE, VALID, Difference, FileChange, RunFacts, Verdict
+from kl_hooks.proof.facts import STALE, VALID, Definition, Difference, FileChange, RunFacts, Verdict
 from kl_hooks.proof.read_rules import (
     READ_RULES,
     READ_TEST_RULES,
@@ -24,8 +24,12 @@ from kl_hooks.proof.rules import (
     ENVIRONMENT_RULES,
     RUN_RULES,
     TEST_RULES,
+    executed_symbol_changed,
+    stale_by_effect,
 )
 
+_BY_CODE: Final = (executed_symbol_changed, stale_by_effect)
+"""The rules that say which code is otherwise for a test."""
 _VALID: Final = Verdict(VALID)
 
 
@@ -105,6 +109,23 @@ def reasons_against(
     """Why a result is not valid for the other content: the reason of each rule that has one."""
     rules = (*TEST_RULES, *READ_TEST_RULES)
     return filter(None, (rule(comparison, effects, test) for rule in rules))
+
+
+def changed_definitions(
+    comparison: Comparison, effects: Iterable[Effect], test: TestFacts
+) -> frozenset[Definition] | None:
+    """The definitions by whose names code of a test gets what is otherwise, beside the functions that
+    it executes itself. None where it may do otherwise by more than these.
+    """
+    others = (rule for rule in (*TEST_RULES, *READ_TEST_RULES) if rule not in _BY_CODE)
+    if any(rule(comparison, effects, test) for rule in others):
+        return None
+    definitions = {
+        effect.definition for effect in effects if effect.state == STALE and effect.applies(test)
+    }
+    if None in definitions:
+        return None
+    return frozenset(filter(None, definitions))
 
 
 def _effects(

@@ -315,19 +315,41 @@ def box():
 class Kind:
     word = "names"
     def __init__(self): pass
+class Keeper:
+    is_tidy = False
+def sweep():
+    if Keeper.is_tidy: names.clear()
+def wipe(flag=False):
+    if flag: names.clear()
+def polish(thing, kind):
+    if isinstance(thing, kind): names.clear()
 def title(text):
     names = [text]
     return names[0].title()
 """,
+    "style.py": """
+class Plain: pass
+class Tidy: pass
+class Style(Plain):
+    mark = ""
+    @staticmethod
+    def mended(text): return text
+IS_TIDY = False
+""",
     "test_a.py": "import app\ndef test_adds(): app.add('ada')\n",
     "test_m.py": """
-import app
+import app, style
+from style import Style
 def test_m():
     app.remove('bob')
     app.clear()
-    assert app.Kind() and app.title('ada') == 'Ada'
-def test_box(): assert app.box()
+    app.sweep()
+    app.wipe()
+    app.wipe(style.IS_TIDY)
+    app.polish(Style(), style.Tidy)
+    assert app.Kind() and 'Ada' in Style.mended(app.title('ada')) + Style.mark
 """,
+    "test_n.py": "import app\ndef test_box(): assert app.box()\n",
     "test_z.py": "import app\ndef test_knows(): assert app.is_known('ada')\n",
 }
 FAR = """
@@ -338,6 +360,15 @@ CHANGES = {
     "argument": ("test_m.py", "app.remove('bob')", "app.remove('ada')"),
     "answer": ("app.py", "return IS_FULL", "return not IS_FULL"),
     "protocol": ("app.py", "def is_old(): return False", "def is_old(): return True"),
+    "attribute": ("app.py", "is_tidy = False", "is_tidy = True"),
+    "default": ("app.py", "flag=False", "flag=True"),
+    "base": ("style.py", "Style(Plain)", "Style(Tidy)"),
+    "value": ("style.py", "text\nIS_TIDY = False", "text * 1\nIS_TIDY = True"),
+}
+QUIET_CHANGES = {
+    "function": ("app.py", "names = [text]", "names = [text, text]"),
+    "header": ("style.py", "    @staticmethod\n", ""),
+    "attribute": ("style.py", 'mark = ""', 'mark = "!"'),
 }
 
 
@@ -359,14 +390,15 @@ def changed(named: Path, tmp_path: Path, name: str, before: str, now: str) -> Pa
     return folder
 
 
-def test_a_changed_function_resets_nothing_that_neither_it_nor_its_callers_name(
-    named: Path, tmp_path: Path
+@pytest.mark.parametrize("what", QUIET_CHANGES)
+def test_what_changed_resets_nothing_that_neither_it_nor_its_callers_name(
+    named: Path, tmp_path: Path, what: str
 ) -> None:
     """The names of its variables are not those of the module, and methods name nothing of the body
     of their class. What its test found changed must run with it: which of its functions get the
     other answer is not recorded.
     """
-    folder = changed(named, tmp_path, "app.py", "names = [text]", "names = [text, text]")
+    folder = changed(named, tmp_path, *QUIET_CHANGES[what])
     assert impacted(folder) == {"test_a.py::test_adds", "test_m.py::test_m"}
     assert record(folder, "--kl-impacted") == 0
     assert verify(folder) == 0
@@ -406,7 +438,7 @@ def test_what_a_far_function_resets_shows_once_it_ran_with_those_who_leave_it(
 @pytest.mark.parametrize("way", CHANGES)
 @pytest.mark.share(2)
 def test_a_function_may_reset_what_it_did_not_before(named: Path, tmp_path: Path, way: str) -> None:
-    """By another argument, another answer, or where `with` calls it."""
+    """By another argument, answer, attribute, default or value, or where `with` calls it."""
     folder = changed(named, tmp_path, *CHANGES[way])
     assert "test_z.py::test_knows" in impacted(folder)
     assert verify(folder) == 1
