@@ -20,7 +20,8 @@ from kl_hooks.evidence.reads import RESET, STATES, STORED, TOUCHED, Read
 from kl_hooks.evidence.snapshot import Snapshot, newest_first
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import once
-from kl_hooks.proof.comparison import Comparison, Names, Near, TestFacts, Touch
+from kl_hooks.proof.comparison import Comparison
+from kl_hooks.proof.executed_names import Names, Near
 from kl_hooks.proof.facts import STALE, VALID, Difference, Verdict
 from kl_hooks.proof.other_runs import OtherRun, other_runs
 from kl_hooks.proof.places import (
@@ -33,6 +34,7 @@ from kl_hooks.proof.places import (
     names_of,
     place_in_words,
 )
+from kl_hooks.proof.touch import TestFacts, Touch
 from kl_hooks.proof.verdict import Effects, changed_definitions
 from kl_hooks.workspace import Workspace
 
@@ -237,7 +239,7 @@ class _Comparisons:
         executed_before = {comparison.executed.symbols[index] for index in before.own}
         comparison = self.of(newer)
         symbols = comparison.executed.symbols
-        return comparison.near(
+        return comparison.names.near(
             {index for index in test.own if symbols[index] not in executed_before}, definitions
         )
 
@@ -303,9 +305,9 @@ class _Use(NamedTuple):
         # nobody can rely on numbers that nothing seeded
         is_random = place == RANDOM
         for name in () if is_random else names_of(place):
-            named |= comparison.users_of_name(name, left.path)
-        files = comparison.needing([left.path]) if left.path else None
-        shared = comparison.read_by([Read(STATES, place), Read(STORED, place)])
+            named |= comparison.uses.users_of_name(name, left.path)
+        files = comparison.imports.needing([left.path]) if left.path else None
+        shared = comparison.uses.read_by([Read(STATES, place), Read(STORED, place)])
         return cls(left, place, named, files, shared)
 
     def fits(self, test: TestFacts) -> bool:
@@ -346,13 +348,13 @@ def _spoiled_by_touch(
     if not relying.tests:
         return
     for run, new in _newer_tests(ordered, place):
-        files = comparisons.of(ordered[place]).files_with(*relying.names)
+        files = comparisons.of(ordered[place]).files.files_with(*relying.names)
         comparison = comparisons.of(run)
         for test in map(comparison.test, new):
-            names = comparison.names_in(test, files)
+            names = comparison.names.names_in(test, files)
             if any(_touches(test, names, state) for state in relying.tests):
                 near = comparisons.near_changes(ordered[place], run, test)
-                names = comparison.names_in(test, files, near)
+                names = comparison.names.names_in(test, files, near)
             for state in sorted(relying.tests):
                 if _touches(test, names, state):
                     yield from relying.spoiled_by(test.nodeid, state)
@@ -367,7 +369,7 @@ def _spoiled_by_absence(
         return
     wanted = frozenset(name for state in leaving for name in names_of(state))
     for run, new in _newer_tests(ordered, place):
-        files = comparisons.of(ordered[place]).files_with(*wanted)
+        files = comparisons.of(ordered[place]).files.files_with(*wanted)
         comparison = comparisons.of(run)
         together = {
             name
@@ -377,7 +379,7 @@ def _spoiled_by_absence(
         }
         for test in map(comparison.test, new):
             near = comparisons.near_changes(ordered[place], run, test)
-            names = comparison.names_in(test, files, near).everywhere
+            names = comparison.names.names_in(test, files, near).everywhere
             before = comparisons.of(ordered[place]).test(test.nodeid)
             reads = test.reads | before.reads
             found_states = {read.pattern for read in reads if read.path in (STATES, STORED)}

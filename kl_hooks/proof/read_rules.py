@@ -11,7 +11,7 @@ from typing import Final
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.provenance import is_document
 from kl_hooks.evidence.reads import VARIABLES, Read
-from kl_hooks.proof.comparison import CONFTEST, Comparison, TestFacts
+from kl_hooks.proof.comparison import Comparison
 from kl_hooks.proof.effect import ChangeRule, Effect, TestRule, needs
 from kl_hooks.proof.facts import (
     LINK,
@@ -22,6 +22,8 @@ from kl_hooks.proof.facts import (
     RunFacts,
     Verdict,
 )
+from kl_hooks.proof.run_files import CONFTEST
+from kl_hooks.proof.touch import TestFacts
 from kl_hooks.proof.variables import set_reason
 
 _MAGIC: Final = frozenset("*?[")
@@ -131,7 +133,9 @@ def _verb(change: FileChange) -> str:
 def read_file_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """A file that a test opened as data, Python's source too, or by a link."""
     target = link_target(change, comparison.difference, 0)
-    reads = comparison.reads.intersection([Read(change.path), *([Read(target)] if target else [])])
+    reads = comparison.uses.reads.intersection(
+        [Read(change.path), *([Read(target)] if target else [])]
+    )
     if reads:
         if _is_in_both(change):
             word = "changed"
@@ -145,7 +149,7 @@ def _bytes_changed(comparison: Comparison, path: str, reason: str) -> Iterator[E
     """A file that a test opened has other bytes, and git stores the same content, or ignores it."""
     if comparison.executed.reads is None:
         yield Effect(reason)  # which tests did is not recorded
-    elif Read(path) in comparison.reads:
+    elif Read(path) in comparison.uses.reads:
         yield from effects_of_reads(comparison, [Read(path)], reason)
 
 
@@ -157,7 +161,7 @@ def _appeared(comparison: Comparison, path: str) -> Iterator[Effect]:
     reason = f"{path} is there now"
     if name == CONFTEST:
         yield Effect(reason, below=folder)
-    reads = comparison.reads.intersection([Read(path), Read(folder, name)])
+    reads = comparison.uses.reads.intersection([Read(path), Read(folder, name)])
     yield from effects_of_reads(comparison, sorted(reads), f"{reason}, which the test looked for")
 
 
@@ -197,7 +201,7 @@ def listed_folder_changed(comparison: Comparison, change: FileChange) -> Iterato
         return
     listings = [
         read
-        for read in comparison.reads
+        for read in comparison.uses.reads
         if read.pattern and _is_listed(change.path, read, comparison.difference.is_lasting)
     ]
     modules = [read for read in listings if _is_module(read)]
@@ -242,7 +246,7 @@ def sibling_added_or_removed(comparison: Comparison, change: FileChange) -> Iter
     """
     if _is_in_both(change) or change.is_python:
         return
-    opened = [read.path for read in comparison.reads if not read.pattern]
+    opened = [read.path for read in comparison.uses.reads if not read.pattern]
     reads = [Read(path) for path in siblings(change.path, opened)]
     reason = f"{change.path} was {_verb(change)} beside files that the test opened"
     yield from effects_of_reads(comparison, reads, reason)
@@ -254,9 +258,9 @@ def effects_of_reads(
     """For the tests that read one of these, and those that need a file whose import did."""
     if not reads:
         return
-    yield Effect(reason, (comparison.read_by(reads),))
-    for path in comparison.readers(reads):
-        yield Effect(reason, needs(comparison.users(path) if path else None))
+    yield Effect(reason, (comparison.uses.read_by(reads),))
+    for path in comparison.uses.readers(reads):
+        yield Effect(reason, needs(comparison.imports.users(path) if path else None))
 
 
 READ_RULES: Final[Sequence[ChangeRule]] = (
@@ -315,7 +319,7 @@ def unrecorded_reads(
     comparison = Comparison(executed, difference)
     read_from = {
         read.path if read.pattern else _folder(read.path)
-        for read in comparison.reads
+        for read in comparison.uses.reads
         if not _is_module(read)
     }
     code = {_folder(path) for path in (*executed.modules, *executed.tests.files)}
@@ -324,7 +328,7 @@ def unrecorded_reads(
     def is_near(path: str) -> bool:
         folder = _folder(path)
         if not folder:
-            return bool(siblings(path, (read.path for read in comparison.reads)))
+            return bool(siblings(path, (read.path for read in comparison.uses.reads)))
         return folder in read_from or _is_at_or_below(folder, code)
 
     return [

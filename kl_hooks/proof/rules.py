@@ -18,14 +18,7 @@ from kl_hooks.code.import_time import DATACLASSES, Header, ImportTime
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reads import DOCS, EVERYTHING, NAMED, Read
 from kl_hooks.model.receipt import FACT_CLASSES
-from kl_hooks.proof.comparison import (
-    CONFTEST,
-    HERE,
-    Comparison,
-    TestFacts,
-    Touch,
-    is_special,
-)
+from kl_hooks.proof.comparison import Comparison
 from kl_hooks.proof.effect import ChangeRule, Effect, RunRule, TestRule, needs
 from kl_hooks.proof.facts import (
     NOT_ASSESSED,
@@ -44,6 +37,8 @@ from kl_hooks.proof.read_rules import (
     link_changed,
 )
 from kl_hooks.proof.requirements import is_dependency_file
+from kl_hooks.proof.run_files import CONFTEST, HERE, is_special
+from kl_hooks.proof.touch import TestFacts, Touch
 
 _INIT: Final = "__init__.py"
 _PLAIN_BASES: Final = frozenset(
@@ -199,19 +194,19 @@ def file_added_or_removed(comparison: Comparison, change: FileChange) -> Iterato
     if change.state_before and change.state_now:
         return
     path = change.path
-    users = comparison.users(change.path)
+    users = comparison.imports.users(change.path)
     folder, _, name = path.rpartition("/")
     reason = f"{path} was {'added' if change.state_now else 'removed'}"
     yield Effect(reason, needs(users))
     if name == _INIT:
         executed = comparison.executed
-        imported = {*executed.imports, *executed.modules, *comparison.starts}
+        imported = {*executed.imports, *executed.modules, *comparison.imports.starts}
         below = f"{folder}/" if folder else ""
         inside = [path for path in imported if path.startswith(below)]
         if inside:
             # the names of all modules below follow from which folders are packages
-            yield Effect(reason, (Touch(files=comparison.needing(inside)),))
-    word = comparison.module_word(path)
+            yield Effect(reason, (Touch(files=comparison.imports.needing(inside)),))
+    word = comparison.files.module_word(path)
     # the standard library and installed packages import by such a name too, and their files are in
     # no closure
     if word in sys.stdlib_module_names:
@@ -236,7 +231,7 @@ def _namespace_effects(comparison: Comparison, folder: str, reason: str) -> Iter
             and f"{_package_folder(path, module)}/{_INIT}" not in modules
         ]
         if others and not comparison.difference.is_lasting(folder):
-            yield Effect(reason, (Touch(files=comparison.needing(others)),))
+            yield Effect(reason, (Touch(files=comparison.imports.needing(others)),))
         folder = folder.rpartition("/")[0]
 
 
@@ -250,12 +245,12 @@ def _package_folder(path: str, module: str) -> str:
 
 def _uses_of_word(comparison: Comparison, word: str, reason: str) -> Iterator[Effect]:
     """For tests that need a file which names the word: there it may mean something else now."""
-    naming = {path for path in comparison.files_with(word) if path not in comparison.changes}
+    naming = {path for path in comparison.files.files_with(word) if path not in comparison.changes}
     for path, change in comparison.changes.items():
         if change.symbols_before is not None and word in change.symbols_before.names:
             naming.add(path)
     if naming:
-        yield Effect(reason, (Touch(files=comparison.needing(naming)),))
+        yield Effect(reason, (Touch(files=comparison.imports.needing(naming)),))
 
 
 def file_not_comparable(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -263,14 +258,14 @@ def file_not_comparable(comparison: Comparison, change: FileChange) -> Iterator[
     if not change.state_before or not change.state_now:
         return
     path = change.path
-    users = comparison.users(change.path)
+    users = comparison.imports.users(change.path)
     if why := comparison.executed.unknown.get(path):
         yield Effect(f"{path} changed ({why})", needs(users), state=NOT_ASSESSED)
     elif change.symbols_now is None or change.symbols_now.error:
         yield Effect(_why_unread(change), needs(users), state=NOT_ASSESSED)
-    elif not comparison.is_comparable(change):
+    elif not comparison.files.is_comparable(change):
         yield Effect(f"the module of {path} is not known", needs(users), state=NOT_ASSESSED)
-    elif comparison.is_needed(users) and (
+    elif comparison.imports.is_needed(users) and (
         change.symbols_before is None or change.symbols_before.error
     ):
         why = f"the earlier content of {path} is not known any more"
@@ -294,7 +289,7 @@ def symbol_of_an_import_changed(comparison: Comparison, change: FileChange) -> I
         return
     for path, indexes in comparison.executed.modules.items():
         if executed := sorted(indexes & changed):
-            yield _effect_of_symbols(comparison, executed, comparison.users(path))
+            yield _effect_of_symbols(comparison, executed, comparison.imports.users(path))
 
 
 def assignment_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -302,9 +297,9 @@ def assignment_changed(comparison: Comparison, change: FileChange) -> Iterator[E
     of it, and the public names of a module by who asks for them. Importing the file calls nothing.
     """
     path = change.path
-    users = comparison.users(change.path)
+    users = comparison.imports.users(change.path)
     for scope, names in _assigning_bodies(comparison, change).values():
-        before, now = (comparison.body(path, side, scope).assignments for side in (0, 1))
+        before, now = (comparison.files.body(path, side, scope).assignments for side in (0, 1))
         for name in sorted(names):
             verb = "changed"
             if name not in before or name not in now:
@@ -319,14 +314,14 @@ def assignment_changed(comparison: Comparison, change: FileChange) -> Iterator[E
             yield from _effects_on_unknown_users(comparison, path, reason)
             if not scope:
                 # no name that is joined at run time (`"visit_" + kind`) is `__all__` (ADR-0109)
-                yield Effect(reason, needs(users, comparison.list_readers(path)))
-                for condition in comparison.module_listed(path):
+                yield Effect(reason, needs(users, comparison.uses.list_readers(path)))
+                for condition in comparison.uses.module_listed(path):
                     yield Effect(reason, needs(users, *condition))
                 continue
             yield from _member_effects(comparison, change, scope, name, reason)
             definition = Definition(path, f"{scope}.{name}")
             if verb == "changed":
-                named = comparison.users_of_name(name, path)
+                named = comparison.uses.users_of_name(name, path)
                 yield Effect(reason, needs(users, named), definition=definition)
             else:
                 yield from _uses_of_name(comparison, definition, reason, name in now, users)
@@ -340,11 +335,11 @@ def _assigning_bodies(
     """
     path = change.path
     is_test = path in comparison.executed.tests.files or path.rpartition("/")[2] == CONFTEST
-    if is_test or not _imports_both(comparison, change) or comparison.users(path) is None:
+    if is_test or not _imports_both(comparison, change) or comparison.imports.users(path) is None:
         return {}
     return {
         index: (scope, names)
-        for index, (scope, names) in comparison.changed_assignments(path).items()
+        for index, (scope, names) in comparison.files.changed_assignments(path).items()
         if not scope or _only_stores(comparison, path, scope, names)
     }
 
@@ -353,8 +348,8 @@ def _only_stores(comparison: Comparison, path: str, scope: str, names: frozenset
     """Whether all that a class does with these names is to store the values: no base, decorator or
     metaclass makes something of them, as an enumeration does. A data class makes defaults.
     """
-    header = comparison.import_times(path)[1].headers.get(scope)
-    before = comparison.import_times(path)[0].headers.get(scope)
+    header = comparison.files.import_times(path)[1].headers.get(scope)
+    before = comparison.files.import_times(path)[0].headers.get(scope)
     if header is None or before is None or header.text != before.text:
         return False
     if not (
@@ -363,7 +358,7 @@ def _only_stores(comparison: Comparison, path: str, scope: str, names: frozenset
         return False
     if not header.decorators:
         return True
-    old, new = (comparison.body(path, side, scope).assignments for side in (0, 1))
+    old, new = (comparison.files.body(path, side, scope).assignments for side in (0, 1))
     return all(name in DATACLASSES for name in header.decorators) and all(
         name in old and name in new and old[name].is_immutable and new[name].is_immutable
         for name in names
@@ -374,9 +369,9 @@ def _has_quiet_members(comparison: Comparison, path: str, scope: str) -> bool:
     """Whether nothing in a class may look at what else it has: a descriptor (`__set_name__`), a
     call in its body.
     """
-    headers = comparison.import_times(path)[1].headers
+    headers = comparison.files.import_times(path)[1].headers
     members = [name for name in headers if name.rpartition(".")[0] == scope]
-    return comparison.body(path, 1, scope).is_plain and not any(
+    return comparison.files.body(path, 1, scope).is_plain and not any(
         headers[name].registers for name in members
     )
 
@@ -395,9 +390,9 @@ def import_effect_changed(comparison: Comparison, change: FileChange) -> Iterato
     path = change.path
     executed = comparison.executed
     is_imported = path in executed.modules or path in executed.tests.files
-    if not is_imported and not comparison.is_collected(path):
+    if not is_imported and not comparison.files.is_collected(path):
         return
-    old, new = comparison.import_times(path)
+    old, new = comparison.files.import_times(path)
     before = Counter(zip(old.effects, old.reaches, strict=True))
     now = Counter(zip(new.effects, new.reaches, strict=True))
     reason = f"what importing {path} changes elsewhere is not the same"
@@ -410,43 +405,45 @@ def _effects_of_import(
     comparison: Comparison, path: str, names: str, reason: str
 ) -> Iterator[Effect]:
     """For the tests that need what a statement changes. `names`: as of `ImportTime.reaches`."""
-    owners = [frozenset(comparison.owners(name)) for name in names.split()]
+    owners = [frozenset(comparison.imports.owners(name)) for name in names.split()]
     # of a test file, which is imported before all tests, all of them count
-    if owners and all(owners) and not comparison.is_collected(path):
-        yield Effect(reason, needs(comparison.needing(frozenset().union(*owners))))
+    if owners and all(owners) and not comparison.files.is_collected(path):
+        yield Effect(reason, needs(comparison.imports.needing(frozenset().union(*owners))))
     else:
         yield Effect(reason)
 
 
 def module_not_imported_now(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """What a module leaves elsewhere is not there where nothing imports it any more."""
-    for path in sorted(comparison.not_imported_now & comparison.imported_by(change.path)):
+    for path in sorted(
+        comparison.imports.not_imported_now & comparison.imports.imported_by(change.path)
+    ):
         reason = f"{path} is not imported any more"
-        if affected := comparison.affected(path):
-            yield Effect(reason, needs(comparison.needing(affected)))
-        for names in comparison.import_times(path)[0].reaches:
+        if affected := comparison.imports.affected(path):
+            yield Effect(reason, needs(comparison.imports.needing(affected)))
+        for names in comparison.files.import_times(path)[0].reaches:
             yield from _effects_of_import(comparison, path, names, reason)
 
 
 def first_import(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """Files that the run did not import register something where others look."""
     path = change.path
-    if path not in comparison.first_imported:
+    if path not in comparison.imports.first_imported:
         return
     if path in comparison.executed.modules:
-        before = comparison.import_times(path)[0]
+        before = comparison.files.import_times(path)[0]
     else:
         before = ImportTime()
     yield from _registrations(comparison, path, before)
-    for other in comparison.imported_with(path):
+    for other in comparison.imports.imported_with(path):
         yield from _registrations(comparison, other, ImportTime())
 
 
 def _registrations(comparison: Comparison, path: str, before: ImportTime) -> Iterator[Effect]:
     """What importing a file may register. `before`: what importing it executed in the run."""
-    new = comparison.import_times(path)[1]
+    new = comparison.files.import_times(path)[1]
     is_new = path not in comparison.executed.modules
-    if is_new and new.effects and not comparison.is_collected(path):
+    if is_new and new.effects and not comparison.files.is_collected(path):
         yield Effect(
             f"importing {path} changes something elsewhere, and a test file imports it now"
         )
@@ -462,9 +459,9 @@ def _registrations(comparison: Comparison, path: str, before: ImportTime) -> Ite
         owners = frozenset(_registering_files(comparison, path, name, header))
         if owners:
             reason = f"{name} in {path} may be registered"
-            yield Effect(reason, needs(comparison.needing(owners)))
+            yield Effect(reason, needs(comparison.imports.needing(owners)))
     makes_classes = any(map(_may_be_listed, added.values())) or not _MAKERS.isdisjoint(
-        comparison.names_in_file(path)
+        comparison.files.names_in_file(path)
     )
     if makes_classes and (listers := _subclass_listers(comparison)):
         yield Effect(f"{path} has a class that is new, and subclasses are listed", (listers,))
@@ -485,17 +482,17 @@ def _registering_files(
     """
     for decorator in header.decorators:
         if not decorator or decorator.startswith(HERE):
-            yield from comparison.run_files_imported(path)
+            yield from comparison.imports.run_files_imported(path)
         else:
-            yield from comparison.owners(decorator)
+            yield from comparison.imports.owners(decorator)
     for base in header.bases:
         if not base:
-            yield from comparison.run_files_imported(path)
+            yield from comparison.imports.run_files_imported(path)
     for owner in _customizing_files(comparison, path, name):
         if owner in comparison.executed.modules:
             yield owner
         else:
-            yield from comparison.run_files_imported(owner)
+            yield from comparison.imports.run_files_imported(owner)
 
 
 def _customizing_files(comparison: Comparison, path: str, name: str) -> Iterator[str]:
@@ -507,7 +504,7 @@ def _customizing_files(comparison: Comparison, path: str, name: str) -> Iterator
     while waiting:
         place = waiting.pop()
         seen_classes.add(place)
-        header = comparison.import_times(place[0])[1].headers.get(place[1])
+        header = comparison.files.import_times(place[0])[1].headers.get(place[1])
         is_above = place != (path, name)
         if is_above and (header is None or header.customizes or "builtins.type" in header.bases):
             yield place[0]
@@ -519,24 +516,24 @@ def _places_of(comparison: Comparison, path: str, base: str) -> set[tuple[str, s
     """(file, name) of a base of a class: of the repository, else nothing."""
     if base.startswith(HERE):
         return {(path, base.removeprefix(HERE))}
-    return {(owner, base.rpartition(".")[2]) for owner in comparison.owners(base)}
+    return {(owner, base.rpartition(".")[2]) for owner in comparison.imports.owners(base)}
 
 
 def random_numbers_drawn(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """What importing a file draws from the generator of the process, no other code gets."""
     path = change.path
-    if path not in comparison.first_imported and path not in comparison.executed.modules:
+    if path not in comparison.imports.first_imported and path not in comparison.executed.modules:
         return
-    old, new = comparison.import_times(path)
-    if old != new and comparison.draws_at_import(path):
-        drawing = comparison.users_of("draws_random_numbers")
+    old, new = comparison.files.import_times(path)
+    if old != new and comparison.files.draws_at_import(path):
+        drawing = comparison.uses.users_of("draws_random_numbers")
         yield Effect(f"importing {path} draws other random numbers", (drawing,))
 
 
 def objects_counted(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """Any code that runs before may make objects, or refer to one."""
     if change.is_python:
-        counting = comparison.users_of("counts_objects")
+        counting = comparison.uses.users_of("counts_objects")
         reason = f"{change.path} changed, and may leave other objects, which are counted"
         yield Effect(reason, (counting,))
 
@@ -547,12 +544,12 @@ def code_read(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """
     if not (change.state_before and change.state_now):
         return
-    readers = comparison.users_of("reads_source")
-    if comparison.has_other_functions(change.path):
-        readers |= comparison.code_readers(change.path)
+    readers = comparison.uses.users_of("reads_source")
+    if comparison.files.has_other_functions(change.path):
+        readers |= comparison.uses.code_readers(change.path)
     if readers:
         reason = f"{change.path} changed, and code objects or source are read"
-        yield Effect(reason, needs(comparison.users(change.path), readers))
+        yield Effect(reason, needs(comparison.imports.users(change.path), readers))
 
 
 def hook_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -583,10 +580,10 @@ def _imports_both(comparison: Comparison, change: FileChange) -> bool:
     return (
         bool(change.state_before and change.state_now)
         and change.path in comparison.executed.modules
-        and comparison.is_comparable(change)
+        and comparison.files.is_comparable(change)
         and change.symbols_before is not None
         and not change.symbols_before.error
-        and comparison.is_needed(comparison.users(change.path))
+        and comparison.imports.is_needed(comparison.imports.users(change.path))
     )
 
 
@@ -594,9 +591,9 @@ def compiler_refuses(comparison: Comparison, change: FileChange) -> Iterator[Eff
     """What the parser takes and the compiler refuses, such as `return` outside of a function."""
     if not _imports_both(comparison, change):
         return
-    refused = comparison.import_times(change.path)[1].refused
+    refused = comparison.files.import_times(change.path)[1].refused
     if refused:
-        yield Effect(f"{change.path}:{refused}", needs(comparison.users(change.path)))
+        yield Effect(f"{change.path}:{refused}", needs(comparison.imports.users(change.path)))
 
 
 def compiler_warns(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -605,10 +602,10 @@ def compiler_warns(comparison: Comparison, change: FileChange) -> Iterator[Effec
     """
     if not _imports_both(comparison, change):
         return
-    old, new = comparison.import_times(change.path)
+    old, new = comparison.files.import_times(change.path)
     if added := sorted((Counter(new.warned) - Counter(old.warned)).elements()):
         reason = f"the compiler warns of {change.path}: {added[0]}"
-        yield Effect(reason, needs(comparison.users(change.path)))
+        yield Effect(reason, needs(comparison.imports.users(change.path)))
 
 
 def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -617,13 +614,13 @@ def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effec
     """
     if not _imports_both(comparison, change):
         return
-    old, new = comparison.import_times(change.path)
+    old, new = comparison.files.import_times(change.path)
     for name in sorted(old.headers.keys() & new.headers.keys()):
         header = new.headers[name]
         if old.headers[name].text == header.text:
             continue
         reason = f"the header of {name} in {change.path} changed"
-        users = comparison.users(change.path)
+        users = comparison.imports.users(change.path)
         yield from _effects_on_unknown_users(comparison, change.path, reason)
         if _differs_in_defaults(comparison, change.path, old.headers[name], header):
             yield from _effects_on_users(comparison, change, name, reason)
@@ -632,7 +629,7 @@ def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effec
             # where the header of a class differs, so does what the import executed of it
             definition = Definition(change.path, name) if is_quiet else None
             yield Effect(reason, needs(users), definition=definition)
-        elif naming := comparison.naming(change.path, name):
+        elif naming := comparison.uses.naming(change.path, name):
             # the import can't fail by it, and the test itself executes another function
             yield Effect(reason, needs(users, naming))
 
@@ -649,18 +646,18 @@ def _effects_on_users(
 ) -> Iterator[Effect]:
     """Who calls a function executes it; who reads its signature has it, or its class."""
     path = change.path
-    users = comparison.users(path)
+    users = comparison.imports.users(path)
     owner, _, last = name.rpartition(".")
     definition = Definition(path, name)
-    for condition in comparison.module_asked(path):
+    for condition in comparison.uses.module_asked(path):
         yield Effect(reason, needs(users, *condition))
     # a library may call it when a file is imported: `Annotated[int, BeforeValidator(check)]`
-    if importing := comparison.given_to_libraries(last):
+    if importing := comparison.uses.given_to_libraries(last):
         yield Effect(reason, needs(importing))
     if owner:
         yield from _member_effects(comparison, change, owner, last, reason)
         return
-    touch = comparison.class_users(path, name)
+    touch = comparison.uses.class_users(path, name)
     everyone = needs(users) if touch is None else needs(users, touch)
     yield Effect(reason, everyone, definition=definition)
 
@@ -669,7 +666,7 @@ def import_order_changed(comparison: Comparison, change: FileChange) -> Iterator
     """A definition that comes after what uses it on import is not there yet."""
     if not _imports_both(comparison, change):
         return
-    old, new = comparison.import_times(change.path)
+    old, new = comparison.files.import_times(change.path)
     common = set(old.order) & set(new.order)
     before, now = (
         list(dict.fromkeys(entry for entry in content.order if entry in common))
@@ -677,14 +674,14 @@ def import_order_changed(comparison: Comparison, change: FileChange) -> Iterator
     )
     if before != now:
         reason = f"the order of what importing {change.path} executes changed"
-        yield Effect(reason, needs(comparison.users(change.path)))
+        yield Effect(reason, needs(comparison.imports.users(change.path)))
 
 
 def definition_added_or_removed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """A definition that only one of the two contents has."""
     if not _imports_both(comparison, change):
         return
-    old, new = comparison.import_times(change.path)
+    old, new = comparison.files.import_times(change.path)
     for name in sorted(old.headers.keys() ^ new.headers.keys()):
         added = name in new.headers
         if added:
@@ -703,15 +700,17 @@ def tests_added_elsewhere(comparison: Comparison, change: FileChange) -> Iterato
     if path not in comparison.executed.modules:
         return
     config = comparison.difference.pytest_config(path)
-    old, new = comparison.import_times(path)
+    old, new = comparison.files.import_times(path)
     for name in sorted(new.headers.keys() - old.headers.keys()):
         owner, _, last = name.rpartition(".")
         if not name_matches(last, config.python_functions):
             continue
         if owner:
-            getters = comparison.subclass_makers(path, owner)
+            getters = comparison.uses.subclass_makers(path, owner)
         else:
-            getters = Touch(files=comparison.needing(comparison.star_importers(path)))
+            getters = Touch(
+                files=comparison.imports.needing(comparison.imports.star_importers(path))
+            )
         yield Effect(f"{name} in {path} may be a test elsewhere", (getters,))
 
 
@@ -719,7 +718,7 @@ def _definition_effects(
     comparison: Comparison, change: FileChange, name: str, header: Header, added: bool
 ) -> Iterator[Effect]:
     path = change.path
-    users = comparison.users(change.path)
+    users = comparison.imports.users(change.path)
     reason = f"{name} in {path} {'was added' if added else 'was removed'}"
     if comparison.difference.text(path, 0) is None:
         # its symbols are cached, but not what its import executes: nobody knows what was added
@@ -731,7 +730,7 @@ def _definition_effects(
         return
     # pytest calls functions of a test file by their names, and another test of it for itself
     unasked = path in comparison.executed.tests.files and (
-        name not in comparison.test_names(path, int(added))
+        name not in comparison.files.test_names(path, int(added))
     )
     # a module-level name comes before the builtin one (execution model, LEGB), and one such as
     # `__getattr__` is asked by the interpreter
@@ -743,7 +742,7 @@ def _definition_effects(
     if owner:
         yield from _member_effects(comparison, change, owner, last, reason)
     else:
-        for condition in comparison.module_listed(path):
+        for condition in comparison.uses.module_listed(path):
             yield Effect(reason, needs(users, *condition))
         if header.bases and (listers := _subclass_listers(comparison)):
             yield Effect(reason, needs(users, listers))
@@ -754,9 +753,9 @@ def _effects_on_unknown_users(comparison: Comparison, path: str, reason: str) ->
     """Who got the module by a name may get all that it defines by names that data has; examples in
     a text may name anything.
     """
-    named = comparison.reads & {Read(NAMED, path)}
+    named = comparison.uses.reads & {Read(NAMED, path)}
     yield from effects_of_reads(comparison, sorted(named), reason)
-    if texts := comparison.text_tests:
+    if texts := comparison.uses.text_tests:
         yield Effect(reason, (texts,))
 
 
@@ -766,29 +765,29 @@ def _member_effects(
     """A member of a class: an object of the class finds it by a name that may be made at run time
     (`visit_` and a node's class), and frameworks call methods by their names.
     """
-    users = comparison.users(change.path)
+    users = comparison.imports.users(change.path)
     if _may_be_found_elsewhere(comparison, change.path, owner):
         yield Effect(reason, needs(users))
         return
     definition = Definition(change.path, f"{owner}.{last}")
-    touch = comparison.class_users(change.path, owner)
+    touch = comparison.uses.class_users(change.path, owner)
     having = needs(users) if touch is None else needs(users, touch)
     yield Effect(reason, having, definition=definition)
     # who lists a module or subclasses, or reads annotations, gets the class without naming it
-    for condition in comparison.module_listed(change.path):
+    for condition in comparison.uses.module_listed(change.path):
         yield Effect(reason, needs(users, *condition))
-    readers = comparison.users_of("reads_annotations")
+    readers = comparison.uses.users_of("reads_annotations")
     if leads := _subclass_listers(comparison) | readers:
         yield Effect(reason, needs(users, leads))
     if is_special(last):
         # `__init_subclass__`, `__set_name__` and others run where a subclass is defined
-        makers = comparison.subclass_makers(change.path, owner)
+        makers = comparison.uses.subclass_makers(change.path, owner)
         yield Effect(reason, needs(users, makers))
 
 
 def _subclass_listers(comparison: Comparison) -> Touch:
     """The tests that execute code which asks a class for its subclasses."""
-    return comparison.users_of("lists_subclasses")
+    return comparison.uses.users_of("lists_subclasses")
 
 
 def _may_be_found_elsewhere(comparison: Comparison, path: str, name: str) -> bool:
@@ -823,9 +822,9 @@ def _ancestry(comparison: Comparison, path: str, name: str) -> _Ancestry:
         place = waiting.pop()
         if place in headers:
             continue
-        header = headers[place] = comparison.import_times(place[0])[0].headers.get(place[1])
+        header = headers[place] = comparison.files.import_times(place[0])[0].headers.get(place[1])
         for base in header.bases if header is not None else ():
-            owner = comparison.base_header(place[0], base)
+            owner = comparison.imports.base_header(place[0], base)
             if owner is None:
                 outside.add(base)
             else:
@@ -843,7 +842,7 @@ def _may_register(base: str) -> bool:
 
 def _stays_test(comparison: Comparison, path: str, name: str) -> bool:
     """Whether a definition of a test file is a test in both contents."""
-    return name in comparison.test_names(path, 0) & comparison.test_names(path, 1)
+    return name in comparison.files.test_names(path, 0) & comparison.files.test_names(path, 1)
 
 
 def docstring_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -852,7 +851,7 @@ def docstring_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
     """
     if not _imports_both(comparison, change):
         return
-    old, new = comparison.import_times(change.path)
+    old, new = comparison.files.import_times(change.path)
     names = sorted(
         name
         for name in old.docs.keys() | new.docs.keys()
@@ -860,13 +859,13 @@ def docstring_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
     )
     if not names:
         return
-    users = comparison.users(change.path)
+    users = comparison.imports.users(change.path)
     for name in names:
         if _is_documented(name, new):
             reason = f"the docstring of {name} in {change.path} changed, which is decorated"
             yield Effect(reason, needs(users))
     readers = _docstring_readers(comparison)
-    read_here = sorted(comparison.reads & {Read(DOCS, change.path)})
+    read_here = sorted(comparison.uses.reads & {Read(DOCS, change.path)})
     for name in names:
         shown = f" of {name}" if name else ""
         reason = f"the docstring{shown} in {change.path} changed, and docstrings are read"
@@ -880,10 +879,11 @@ def _docstring_readers(comparison: Comparison) -> list[tuple[Touch, ...]]:
     """The conditions under each of which a test has the text of any docstring: its code reads some,
     or installed code did for it, or for the import of a file, and nothing showed whose.
     """
-    reads = comparison.reads & {Read(DOCS, EVERYTHING)}
-    tests = comparison.users_of("reads_docs") | comparison.read_by(reads)
+    reads = comparison.uses.reads & {Read(DOCS, EVERYTHING)}
+    tests = comparison.uses.users_of("reads_docs") | comparison.uses.read_by(reads)
     importing = [
-        needs(comparison.users(path) if path else None) for path in comparison.readers(reads)
+        needs(comparison.imports.users(path) if path else None)
+        for path in comparison.uses.readers(reads)
     ]
     return [*([(tests,)] if tests else []), *importing]
 
@@ -894,7 +894,7 @@ def _conditions_of_having(
     """The conditions under each of which a test may have a definition of a file, without executing
     it: it has the class, or names the function, or lists what leads there.
     """
-    headers = comparison.import_times(path)[1].headers
+    headers = comparison.files.import_times(path)[1].headers
     owner = name.rpartition(".")[0]
     if name not in headers or (owner and owner not in headers):
         yield ()  # of the module, or inside a function
@@ -903,9 +903,9 @@ def _conditions_of_having(
     if class_name and _may_be_found_elsewhere(comparison, path, class_name):
         yield ()
         return
-    touch = comparison.class_users(path, owner or name)
+    touch = comparison.uses.class_users(path, owner or name)
     yield () if touch is None else (touch,)
-    yield from comparison.module_asked(path)
+    yield from comparison.uses.module_asked(path)
     if class_name and (listers := _subclass_listers(comparison)):
         yield (listers,)
 
@@ -939,7 +939,9 @@ def _uses_of_name(
     """A name was added or removed: what used it, or uses it, may get something else now."""
     name = definition.name.rpartition(".")[2]
     # in a changed file the symbols that differ decide, unless the name was used there all along
-    suspicious = {path for path in comparison.files_with(name) if path not in comparison.changes}
+    suspicious = {
+        path for path in comparison.files.files_with(name) if path not in comparison.changes
+    }
     for path, change in comparison.changes.items():
         if change.symbols_before is not None and change.symbols_now is not None:
             if added:
@@ -948,7 +950,7 @@ def _uses_of_name(
                 names = change.symbols_now.names
             suspicious |= {path} if name in names else set()
     if suspicious:
-        naming = Touch(files=comparison.needing(suspicious))
+        naming = Touch(files=comparison.imports.needing(suspicious))
         yield Effect(reason, needs(users, naming), definition=definition)
 
 
@@ -1061,7 +1063,7 @@ def needs_unknown_file(
 ) -> Verdict | None:
     """The test needs a changed file whose symbols could not be named."""
     for path, why in comparison.executed.unknown.items():
-        if path in comparison.changes and test.needs_any(comparison.needing([path])):
+        if path in comparison.changes and test.needs_any(comparison.imports.needing([path])):
             return Verdict(NOT_ASSESSED, f"{path} is not known ({why})")
     return None
 

@@ -23,8 +23,9 @@ from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import CitedTest, TestPart
 from kl_hooks.model.symbol import is_test_path
 from kl_hooks.proof.collected_names import collected_names
-from kl_hooks.proof.comparison import CONFTEST, conftests_above
 from kl_hooks.proof.pytest_config import PytestConfigs, config_paths
+from kl_hooks.proof.run_files import CONFTEST
+from kl_hooks.proof.run_imports import conftests_above
 
 if TYPE_CHECKING:
     from kl_hooks.code.modules import ModuleIndex

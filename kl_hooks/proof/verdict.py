@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, count, product
 from typing import Final
 
-from kl_hooks.proof.comparison import Comparison, TestFacts
+from kl_hooks.proof.comparison import Comparison
 from kl_hooks.proof.effect import ChangeRule, Effect
 from kl_hooks.proof.facts import STALE, VALID, Definition, Difference, FileChange, RunFacts, Verdict
 from kl_hooks.proof.read_rules import (
@@ -27,9 +27,10 @@ from kl_hooks.proof.rules import (
     executed_symbol_changed,
     stale_by_effect,
 )
+from kl_hooks.proof.touch import TestFacts
 
 _BY_CODE: Final = (executed_symbol_changed, stale_by_effect)
-"""The rules that say which code is otherwise for a test."""
+"""The rules on which code is otherwise for a test."""
 _VALID: Final = Verdict(VALID)
 
 

@@ -14,7 +14,7 @@ from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reach import Reach
 from kl_hooks.evidence.reads import Read, Reads
 from kl_hooks.model.receipt import FACT_CLASSES
-from kl_hooks.proof.comparison import Comparison, Touch
+from kl_hooks.proof.comparison import Comparison
 from kl_hooks.proof.effect import ChangeRule, Effect, needs
 from kl_hooks.proof.facts import (
     NOT_ASSESSED,
@@ -49,6 +49,7 @@ from kl_hooks.proof.rules import (
     stale_by_effect,
     start_changed,
 )
+from kl_hooks.proof.touch import Touch
 from kl_hooks.proof.verdict import judge_results
 from tests.evidence.making import executed_sets
 from tests.proof.recorded import Files, difference_of, symbols_of_file, verdicts
