@@ -311,13 +311,17 @@ def assignment_changed(comparison: Comparison, change: FileChange) -> Iterator[E
                 reason = f"{scope}.{name} in {path} {verb}"
             else:
                 reason = f"{name} in {path} {verb}"
-            yield from _effects_on_unknown_users(comparison, path, reason)
             if not scope:
-                # no name that is joined at run time (`"visit_" + kind`) is `__all__` (ADR-0109)
+                # no name that is joined at run time (`"visit_" + kind`), and none that data has, is
+                # `__all__` (ADR-0109): of what is installed those ask for it that show docstrings
+                yield from _effects_on_texts(comparison, reason)
+                docs = comparison.uses.reads & {Read(DOCS, path), Read(DOCS, EVERYTHING)}
+                yield from effects_of_reads(comparison, sorted(docs), reason)
                 yield Effect(reason, needs(users, comparison.uses.list_readers(path)))
                 for condition in comparison.uses.module_listed(path):
                     yield Effect(reason, needs(users, *condition))
                 continue
+            yield from _effects_on_unknown_users(comparison, path, reason)
             yield from _member_effects(comparison, change, scope, name, reason)
             definition = Definition(path, f"{scope}.{name}")
             if verb == "changed":
@@ -755,6 +759,11 @@ def _effects_on_unknown_users(comparison: Comparison, path: str, reason: str) ->
     """
     named = comparison.uses.reads & {Read(NAMED, path)}
     yield from effects_of_reads(comparison, sorted(named), reason)
+    yield from _effects_on_texts(comparison, reason)
+
+
+def _effects_on_texts(comparison: Comparison, reason: str) -> Iterator[Effect]:
+    """The examples in a text, such as a README, may name anything."""
     if texts := comparison.uses.text_tests:
         yield Effect(reason, (texts,))
 

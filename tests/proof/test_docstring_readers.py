@@ -101,3 +101,27 @@ def test_a_docstring_that_installed_code_reads_belongs_to_the_test(tmp_path: Pat
     assert stale_after("copied.py", "Plain.", "Simple.") == set()
     # pytest itself makes the cases of unittest
     assert stale_after("test_app.py", "Own.", "My own.") == set()
+
+
+SHOWN = {
+    "pytest.ini": PROGRAM["pytest.ini"],
+    "parts.py": '__all__ = ["a"]\ndef a():\n    """A."""\ndef b():\n    """B."""\n',
+    "test_named.py": "import pkgutil\nimport parts\n"
+    "def test_named(): assert pkgutil.resolve_name('parts.a')() is None\n",
+    "test_shown.py": "import installed_pages, parts\n"
+    "def test_shown(): assert installed_pages.page(parts) == {'a': 'A.'}\n",
+}
+PAGES = """
+def page(module): return {name: getattr(module, name).__doc__ for name in module.__all__}
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="symbols are recorded from 3.12 on")
+def test_public_names_belong_to_who_shows_a_module_not_to_who_got_a_member(tmp_path: Path) -> None:
+    installed = tmp_path / "lib" / "site-packages"
+    installed.mkdir(parents=True)
+    (installed / "installed_pages.py").write_text(PAGES)
+    folder = repository(tmp_path / "program", SHOWN)
+    assert run_pytest(folder).returncode == 0
+    (folder / "parts.py").write_text(SHOWN["parts.py"].replace('["a"]', '["a", "b"]'))
+    assert impacted(folder) == {"test_shown.py::test_shown"}
