@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from importlib.util import decode_source
-from typing import Any, Final, Self, TypeGuard
+from typing import Any, Final, NamedTuple, Self, TypeGuard
 
 from kl_hooks.code.scanner.parser import nodes_inside, parse_tree
 
@@ -103,6 +103,12 @@ _OWN_GENERATORS: Final = frozenset(
 """Modules with a generator of random numbers for the whole process, and what makes others."""
 _READERS_OF_DOCS: Final = ("doctest", "docopt", "pydoc", "inspect.getdoc")
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
+_MADE_CODE: Final = frozenset({"exec", "eval", "help"})
+"""What executes code that is made at run time, or shows what is got by a text."""
+_NAMES_ALONE: Final = frozenset(
+    {"names", "variables", "texts", "values", "draws_random_numbers", "draws_itself"}
+)
+"""The fields of `SymbolUses` of code that gets nothing but what it names."""
 _EQUALS: Final = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -173,6 +179,12 @@ class SymbolUses:
         return self.names - self.variables
 
     @property
+    def gets_by_names_alone(self) -> bool:
+        """Whether it gets nothing that it does not name, but by what it hands modules to."""
+        is_made = self.passes_anything or not self.names.isdisjoint(_MADE_CODE)
+        return not is_made and self.plain().keys() <= _NAMES_ALONE
+
+    @property
     def lists_anything(self) -> bool:
         """Whether it lists an object that may be any module."""
         return _ANY in self.listed
@@ -234,6 +246,39 @@ def introspection(content: bytes) -> Introspection:
         return _Reader(parse_tree(content), _Variables(content)).read()
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         return Introspection(error=str(problem))
+
+
+class ExamplesOfText(NamedTuple):
+    """What the examples of a text, such as a README, may get."""
+
+    words: frozenset[str]
+    """Those of the whole text."""
+    values: frozenset[str]
+    """Full names that they use as values: of modules, perhaps."""
+
+
+def examples_of_text(content: bytes) -> ExamplesOfText | None:
+    """None where a text has no examples that a doctest executes, or these may get more than they
+    name.
+    """
+    # takes .02 s, and few programs have such a text
+    from doctest import DocTestParser
+
+    try:
+        text = content.decode()
+        examples = DocTestParser().get_examples(text)
+    except ValueError:  # it is not UTF-8, or an example is not indented as it should be
+        return None
+    uses_of_text = introspection("".join(example.source for example in examples).encode())
+    uses = uses_of_text.symbols.values()
+    if (
+        not examples
+        or uses_of_text.error
+        or not all(of_symbol.gets_by_names_alone for of_symbol in uses)
+    ):
+        return None
+    values = frozenset[str]().union(*(of_symbol.values for of_symbol in uses))
+    return ExamplesOfText(frozenset(_IDENTIFIER.findall(text)), values)
 
 
 class _Variables:

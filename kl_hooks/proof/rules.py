@@ -536,7 +536,7 @@ def random_numbers_drawn(comparison: Comparison, change: FileChange) -> Iterator
 
 def objects_counted(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """Any code that runs before may make objects, or refer to one."""
-    if change.is_python:
+    if change.is_python and not comparison.files.differs_in_layout_alone(change):
         counting = comparison.uses.users_of("counts_objects")
         reason = f"{change.path} changed, and may leave other objects, which are counted"
         yield Effect(reason, (counting,))
@@ -741,11 +741,13 @@ def _definition_effects(
     called = unasked or last.startswith("pytest_") or is_special(last)
     if not owner and (called or hasattr(builtins, last)):
         yield Effect(reason, needs(users))
+        yield Effect(reason, (comparison.uses.text_tests_with(last),))
         return
-    yield from _effects_on_unknown_users(comparison, path, reason)
     if owner:
+        yield from _effects_on_unknown_users(comparison, path, reason)
         yield from _member_effects(comparison, change, owner, last, reason)
     else:
+        yield from _effects_on_unknown_users(comparison, path, reason, last if added else "")
         for condition in comparison.uses.module_listed(path):
             yield Effect(reason, needs(users, *condition))
         if header.bases and (listers := _subclass_listers(comparison)):
@@ -753,13 +755,19 @@ def _definition_effects(
     yield from _uses_of_name(comparison, Definition(path, name), reason, added, users)
 
 
-def _effects_on_unknown_users(comparison: Comparison, path: str, reason: str) -> Iterator[Effect]:
+def _effects_on_unknown_users(
+    comparison: Comparison, path: str, reason: str, new_name: str = ""
+) -> Iterator[Effect]:
     """Who got the module by a name may get all that it defines by names that data has; examples in
-    a text may name anything.
+    a text may use anything, and a new definition by its name.
     """
     named = comparison.uses.reads & {Read(NAMED, path)}
     yield from effects_of_reads(comparison, sorted(named), reason)
-    yield from _effects_on_texts(comparison, reason)
+    if new_name:
+        if texts := comparison.uses.text_tests_with(new_name):
+            yield Effect(reason, (texts,))
+    else:
+        yield from _effects_on_texts(comparison, reason)
 
 
 def _effects_on_texts(comparison: Comparison, reason: str) -> Iterator[Effect]:

@@ -104,6 +104,14 @@ class RunFiles:
         """The body of a class, or of the module, before (0) or now (1)."""
         return bodies(self.difference.text(path, side) or b"").get(scope, Body())
 
+    def differs_in_layout_alone(self, change: FileChange) -> bool:
+        """Whether comments and layout of a file differ, and nothing that it defines or documents."""
+        before, now = change.symbols_before, change.symbols_now
+        if before is None or now is None or before.error or now.error:
+            return False
+        old, new = self.import_times(change.path)
+        return before.hashes == now.hashes and old.docs == new.docs and not new.refused
+
     def has_other_functions(self, path: str) -> bool:
         """Whether a function of a file was removed, changed or moved to another line, so that its
         code object is another one. Of an added one nobody has the code object who does not get it.

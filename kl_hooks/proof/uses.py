@@ -10,7 +10,13 @@ from typing import Final
 
 from kl_hooks.code.assignments import ALL, bodies
 from kl_hooks.code.decorators import QUIET_DECORATORS, decorates_only
-from kl_hooks.code.introspection import EXAMPLES, WORDS, Introspection, SymbolUses
+from kl_hooks.code.introspection import (
+    EXAMPLES,
+    WORDS,
+    Introspection,
+    SymbolUses,
+    examples_of_text,
+)
 from kl_hooks.evidence.reads import DOCS, EVERYTHING, Read
 from kl_hooks.proof.collected_names import reported_names
 from kl_hooks.proof.run_files import RunFiles, last_name
@@ -243,11 +249,38 @@ class Uses:
 
     @cached_property
     def text_tests(self) -> Touch:
-        """The tests in files that are no Python, such as a README with examples: what they name is
+        """The tests in files that are no Python, such as a README with examples: what they have is
         not known.
         """
-        files = self._files.executed.tests.files
-        return Touch(own_files=frozenset(path for path in files if not path.endswith(".py")))
+        return Touch(own_files=frozenset(self._words_of_texts))
+
+    def text_tests_with(self, word: str) -> Touch:
+        """Those that have a word, or may get something without it."""
+        texts = self._words_of_texts.items()
+        return Touch(
+            own_files=frozenset(path for path, words in texts if words is None or word in words)
+        )
+
+    @cached_property
+    def _words_of_texts(self) -> Mapping[str, frozenset[str] | None]:
+        """File of tests that is no Python → its words; None where these are not all that counts."""
+        return {
+            path: self._words_of_text(path, file.masks)
+            for path, file in self._files.executed.tests.files.items()
+            if not path.endswith(".py")
+        }
+
+    def _words_of_text(self, path: str, nodeids: Iterable[str]) -> frozenset[str] | None:
+        content = self._files.difference.text(path, 0)
+        # other plugins name the tests of a text otherwise, and execute other parts of it
+        is_doctest = set(nodeids) == {f"{path}::{path.rpartition('/')[2]}"}
+        if content is None or not is_doctest:
+            return None
+        examples = examples_of_text(content)
+        # whatever gets a module may list its names
+        if examples is None or not examples.values.isdisjoint(self._imports.files_by_module):
+            return None
+        return examples.words
 
     def code_readers(self, path: str) -> Touch:
         """The tests that execute code which reads code objects, or numbers of lines, that may be of

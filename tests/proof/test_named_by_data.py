@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kl_hooks.code.introspection import examples_of_text
 from tests.pytest_kl.recorded import repository, run_pytest
 
 from .test_left_behind import impacted
@@ -75,9 +76,11 @@ def test_members_of_a_module_that_data_names_belong_to_who_got_it(tmp_path: Path
 def test_examples_in_a_text_may_name_anything(tmp_path: Path) -> None:
     """A call that fails by its arguments executes nothing."""
     program = {
-        "pytest.ini": "[pytest]\naddopts = --doctest-glob=README.rst\n",
+        "pytest.ini": "[pytest]\naddopts = --doctest-glob=*.rst\n",
         "README.rst": ">>> from sums import *\n>>> add(1)\nTraceback (most recent call last):\n"
         "TypeError: add() missing 1 required positional argument: 'b'\n",
+        # whatever gets a module may list its names
+        "GUIDE.rst": ">>> import sums\n>>> str(sums)[:7]\n'<module'\n",
         "sums.py": "__all__ = ['add']\nclass Sum:\n    unit = 1\ndef add(a, b): return a + b\n"
         "def take(a, b=1): return a - b\n",
         "test_sums.py": "import sums\ndef test_take(): assert sums.take(3) == 2\n",
@@ -90,9 +93,38 @@ def test_examples_in_a_text_may_name_anything(tmp_path: Path) -> None:
         ("take(a, b=1)", "take(a, b=2)"),
         ("['add']", "['take']"),
         ("unit = 1", "unit = 2"),
-        ("class Sum", "def more(): pass\nclass Sum"),
+        ("class Sum", "def TypeError(): pass\nclass Sum"),
+        ("class Sum", "def required(): pass\nclass Sum"),
     ):
         (folder / "sums.py").write_text(text.replace(before, now))
         assert "README.rst::README.rst" in impacted(folder), now
+    (folder / "sums.py").write_text(text.replace("class Sum", "def more(): pass\nclass Sum"))
+    assert impacted(folder) == {"GUIDE.rst::GUIDE.rst"}
     (folder / "sums.py").write_text(text.replace("a - b", "-b + a"))
     assert impacted(folder) == {"test_sums.py::test_take"}
+
+
+@pytest.mark.parametrize(
+    ("text", "gets_more"),
+    [
+        (">>> import sums\n>>> sums.add(1, 2)\n3\n", False),
+        (">>> from sums import *\n>>> sorted(map(add, [1], [2]))\n[3]\n", False),
+        (">>> import collections\n>>> collections.namedtuple('A', 'x')(1).x\n1\n", False),
+        ("nothing to execute\n", True),
+        (">>> import sums\n>>> dir(sums)[:0]\n[]\n", True),
+        (">>> from sums import *\n>>> 'new' in globals()\nFalse\n", True),
+        (">>> import sums\n>>> getattr(sums, 'n' + 'ew', 0)\n0\n", True),
+        (">>> from sums import *\n>>> eval('n' + 'ew')\n0\n", True),
+        (
+            ">>> from importlib import import_module as load\n>>> load('su' + 'ms').add(1, 2)\n3\n",
+            True,
+        ),
+        (">>> class A:\n...     pass\n>>> A.__subclasses__()\n[]\n", True),
+        (">>> (\n", True),
+        ("  >>> 1\n 2\n", True),
+        ("\udcff>>> 1\n1\n", True),
+    ],
+)
+def test_examples_get_more_than_they_name(text: str, gets_more: bool) -> None:
+    examples = examples_of_text(text.encode("utf-8", "surrogateescape"))
+    assert (examples is None) is gets_more

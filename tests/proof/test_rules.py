@@ -1240,6 +1240,22 @@ PACKAGE = {
 }
 
 
+COUNTING = {
+    "app.py": "def more(): return [1]\ndef less():\n    'Less.'\n    return 0\n",
+    "test_count.py": "import gc\ndef test_count(): return sum(o is gc for o in gc.get_objects())\n",
+    "test_app.py": "import app\ndef test_app(): return app.more()\n",
+}
+
+
+def test_a_comment_makes_no_objects_that_could_be_counted() -> None:
+    text = COUNTING["app.py"]
+    for quiet in (text + "# later\n", text.replace("[1]", "[ 1 ]")):
+        assert not reasons(COUNTING, {"app.py": quiet})
+    for loud in (text + "def new(): return 1\n", text.replace("'Less.'", "'Fewer.'")):
+        assert "test_count" in reasons(COUNTING, {"app.py": loud})
+    assert "test_count" in reasons(COUNTING, {"app.py": text + "def broken(:\n"})
+
+
 def test_the_list_of_public_names_reaches_who_imports_by_it_or_asks_for_it() -> None:
     parts = PACKAGE["parts.py"]
     tests = {"test_star", "test_again", "test_joined", "test_named", "test_made", "test_listed"}
