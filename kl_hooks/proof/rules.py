@@ -51,20 +51,23 @@ _PLAIN_BASES: Final = frozenset(
 )
 """Classes of Python that do nothing with what a subclass defines."""
 
-_HOOKS_OF_FOLDERS: Final = frozenset(
+HOOKS_OF_FOLDERS: Final = frozenset(
     {
-        *("pytest_generate_tests", "pytest_make_parametrize_id", "pytest_itemcollected"),
+        *("pytest_generate_tests", "pytest_itemcollected"),
         *("pytest_pycollect_makeitem", "pytest_pycollect_makemodule", "pytest_make_collect_report"),
         *("pytest_collect_file", "pytest_collect_directory", "pytest_ignore_collect"),
         *("pytest_collectstart", "pytest_collectreport", "pytest_exception_interact"),
-        *("pytest_runtest_protocol", "pytest_runtest_logstart", "pytest_runtest_logfinish"),
+        *("pytest_runtest_logstart", "pytest_runtest_logfinish"),
         *("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown"),
         *("pytest_runtest_makereport", "pytest_runtest_logreport", "pytest_pyfunc_call"),
         *("pytest_fixture_setup", "pytest_fixture_post_finalizer"),
         *("pytest_assertrepr_compare", "pytest_assertion_pass"),
     }
 )
-"""Hooks that pytest calls for the tests in the folder of a `conftest.py` (`Node.ihook`)."""
+"""Hooks that pytest calls for the tests in the folder of a `conftest.py` (`Node.ihook`): its
+documentation of each says so. `pytest_runtest_protocol` and `pytest_make_parametrize_id` are none
+(`Config.hook`): they get all tests.
+"""
 _MAKERS: Final = frozenset(("type", "new_class", "make_dataclass"))
 """What makes a class without a definition."""
 
@@ -185,7 +188,7 @@ def conftest_changed(comparison: Comparison, change: FileChange) -> Iterator[Eff
     # one that is imported or assigned is no symbol
     names_before, names_now = (symbols.names if symbols else frozenset() for symbols in (old, new))
     hooks |= {name for name in names_before ^ names_now if name.startswith("pytest_")}
-    for hook in sorted(hooks - _HOOKS_OF_FOLDERS):
+    for hook in sorted(hooks - HOOKS_OF_FOLDERS):
         yield Effect(f"{hook} in {change.path} differs, which gets all tests")
 
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from _pytest import hookspec
 
 from kl_hooks.evidence.distributions import Distributions, Uses
 from kl_hooks.evidence.executed import Executed
@@ -27,6 +28,7 @@ from kl_hooks.proof.facts import (
     Verdict,
 )
 from kl_hooks.proof.rules import (
+    HOOKS_OF_FOLDERS,
     _may_be_found_elsewhere,
     _package_folder,
     _stays_test,
@@ -40,6 +42,7 @@ from kl_hooks.proof.rules import (
     file_added_or_removed,
     file_not_comparable,
     import_effect_changed,
+    may_have_been_shown,
     may_have_been_stored,
     metadata_changed,
     module_added,
@@ -389,6 +392,23 @@ def test_of_a_data_file_an_earlier_kl_did_not_record_who_looks_for_it() -> None:
     assert facts_not_recorded(run, Difference({"a.py": FileChange("a.py", *STATES)})) is None
 
 
+def test_a_docstring_that_differs_may_have_been_shown() -> None:
+    text = BEFORE["app.py"]
+
+    def differs(path: str, now: str | None) -> bool:
+        return may_have_been_shown(difference_of(BEFORE, {**BEFORE, path: now} if now else BEFORE))
+
+    assert not differs("app.py", None) and not differs("app.py", text + "# more\n")
+    assert differs("app.py", '"""An application."""\n' + text)
+    assert not differs("added.py", '"""Added."""\n')
+    assert not differs("notes.txt", '"""Notes."""\n')
+    # nobody knows what it had
+    same = FileSymbols({"namespace:_": "1"})
+    change = FileChange("app.py", *STATES, same, same)
+    lost = Difference({"app.py": change}, text=lambda path, at: b"'Shown.'\n" if at else None)
+    assert may_have_been_shown(lost)
+
+
 def test_a_function_that_differs_may_have_stored_a_value() -> None:
     old, new = FileSymbols({"function:_.f": "1"}), FileSymbols({"function:_.f": "2"})
     unread = FileChange("a.py", *STATES)
@@ -608,6 +628,17 @@ def test_a_conftest_reaches_the_tests_of_its_folder() -> None:
     assert judged({"tests/conftest.py": text}).keys() == {"a", "b"}
     assert judged({"conftest.py": text}).keys() == {"a", "b"}
     assert judged({"tests/de/conftest.py": text}) == {}
+
+
+def test_hooks_of_folders_are_those_that_pytest_documents_as_such() -> None:
+    words = "only conftest files in"
+    hooks = {name: hook.__doc__ or "" for name, hook in vars(hookspec).items()}
+    of_folders = {name for name, text in hooks.items() if words in " ".join(text.split())}
+    # a warning may have no place; the names in conditions of marks are no hook of a test
+    assert of_folders - {"pytest_warning_recorded", "pytest_markeval_namespace"} == HOOKS_OF_FOLDERS
+    for hook, reached in (("pytest_runtest_call", {"b"}), ("pytest_runtest_protocol", {"a", "b"})):
+        text = f"def {hook}(item): pass\n"
+        assert judged({"tests/deep/conftest.py": text}).keys() == reached
 
 
 def test_comments_of_a_conftest_reach_nobody_and_one_that_can_not_be_read_all() -> None:
