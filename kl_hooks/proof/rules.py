@@ -65,7 +65,7 @@ HOOKS_OF_FOLDERS: Final = frozenset(
     }
 )
 """Hooks that pytest calls for the tests in the folder of a `conftest.py` (`Node.ihook`): its
-documentation of each says so. `pytest_runtest_protocol` and `pytest_make_parametrize_id` are none
+documentation of each states it. `pytest_runtest_protocol` and `pytest_make_parametrize_id` are none
 (`Config.hook`): they get all tests.
 """
 _MAKERS: Final = frozenset(("type", "new_class", "make_dataclass"))
@@ -128,11 +128,10 @@ def may_have_been_shown(difference: Difference) -> bool:
     )
 
 
-def _documents(difference: Difference, path: str, side: int) -> Mapping[str, str]:
+def _documents(difference: Difference, path: str, side: int) -> Mapping[str, str] | None:
+    """Those of a file before (0) or now (1); None where its content is not known."""
     content = difference.text(path, side)
-    if content is None:
-        return {}
-    return difference.source.import_time(content).docs
+    return None if content is None else difference.source.import_time(content).docs
 
 
 FACT_SUBJECTS: Final[Mapping[str, Callable[[Difference], bool]]] = {

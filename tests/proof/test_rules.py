@@ -13,7 +13,7 @@ from _pytest import hookspec
 from kl_hooks.evidence.distributions import Distributions, Uses
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reach import Reach
-from kl_hooks.evidence.reads import Read, Reads
+from kl_hooks.evidence.reads import DOCS, EVERYTHING, Read, Reads
 from kl_hooks.model.receipt import FACT_CLASSES
 from kl_hooks.proof.comparison import Comparison
 from kl_hooks.proof.effect import ChangeRule, Effect, needs
@@ -390,6 +390,14 @@ def test_of_a_data_file_an_earlier_kl_did_not_record_who_looks_for_it() -> None:
     assert facts_not_recorded(run, differs) is not None
     assert facts_not_recorded(run, replace(differs, documents=frozenset({"a.txt"}))) is None
     assert facts_not_recorded(run, Difference({"a.py": FileChange("a.py", *STATES)})) is None
+
+
+def test_docstrings_that_an_import_read_belong_to_who_needs_its_file() -> None:
+    edit = {"pkg/tool.py": '"""A tool."""\n' + BEFORE["pkg/tool.py"]}
+    # an empty path: code outside of the repository, for all tests
+    for path, reached in (("", {"b"}), ("pkg/tool.py", {"b"}), ("app.py", set[str]())):
+        run = recorded_run(reads=Reads(modules={path: frozenset({Read(DOCS, EVERYTHING)})}))
+        assert judged(edit, run).keys() == reached, path
 
 
 def test_a_docstring_that_differs_may_have_been_shown() -> None:
