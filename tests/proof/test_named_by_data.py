@@ -93,6 +93,7 @@ def test_examples_in_a_text_may_name_anything(tmp_path: Path) -> None:
         ("take(a, b=1)", "take(a, b=2)"),
         ("['add']", "['take']"),
         ("unit = 1", "unit = 2"),
+        ("def take(a, b=1): return a - b\n", ""),
         ("class Sum", "def TypeError(): pass\nclass Sum"),
         ("class Sum", "def required(): pass\nclass Sum"),
     ):
