@@ -741,15 +741,16 @@ def _definition_effects(
     # a module-level name comes before the builtin one (execution model, LEGB), and one such as
     # `__getattr__` is asked by the interpreter
     called = unasked or last.startswith("pytest_") or is_special(last)
+    # code gets what is new by its name, but for what the interpreter or an object of its class asks
+    new_name = last if added and not (owner or is_special(last)) else ""
     if not owner and (called or hasattr(builtins, last)):
         yield Effect(reason, needs(users))
-        yield Effect(reason, (comparison.uses.text_tests_with(last),))
+        yield from _effects_on_texts(comparison, reason, new_name)
         return
+    yield from _effects_on_unknown_users(comparison, path, reason, new_name)
     if owner:
-        yield from _effects_on_unknown_users(comparison, path, reason)
         yield from _member_effects(comparison, change, owner, last, reason)
     else:
-        yield from _effects_on_unknown_users(comparison, path, reason, last if added else "")
         for condition in comparison.uses.module_listed(path):
             yield Effect(reason, needs(users, *condition))
         if header.bases and (listers := _subclass_listers(comparison)):
@@ -760,21 +761,17 @@ def _definition_effects(
 def _effects_on_unknown_users(
     comparison: Comparison, path: str, reason: str, new_name: str = ""
 ) -> Iterator[Effect]:
-    """Who got the module by a name may get all that it defines by names that data has; examples in
-    a text may use anything, and a new definition by its name.
+    """Who got the module by a name may get all that it defines by names that data has, and examples
+    in a text may use it.
     """
     named = comparison.uses.reads & {Read(NAMED, path)}
     yield from effects_of_reads(comparison, sorted(named), reason)
-    if new_name:
-        if texts := comparison.uses.text_tests_with(new_name):
-            yield Effect(reason, (texts,))
-    else:
-        yield from _effects_on_texts(comparison, reason)
+    yield from _effects_on_texts(comparison, reason, new_name)
 
 
-def _effects_on_texts(comparison: Comparison, reason: str) -> Iterator[Effect]:
-    """The examples in a text, such as a README, may name anything."""
-    if texts := comparison.uses.text_tests:
+def _effects_on_texts(comparison: Comparison, reason: str, new_name: str = "") -> Iterator[Effect]:
+    """The examples in a text, such as a README, may use anything, and what is new by its name."""
+    if texts := comparison.uses.text_tests(new_name):
         yield Effect(reason, (texts,))
 
 

@@ -114,7 +114,7 @@ class RunFiles:
 
     def has_other_functions(self, path: str) -> bool:
         """Whether a function of a file was removed, changed or moved to another line, so that its
-        code object is another one. Of an added one nobody has the code object who does not get it.
+        code object is another one. The code object of an added one is new: no code has it yet.
         """
         before, now = (self.difference.text(path, side) for side in (0, 1))
         if before is None or now is None:
@@ -253,6 +253,7 @@ class RunFiles:
 
 
 def last_name(name: str) -> str:
+    """`m` of `C.m`."""
     return name.rpartition(".")[2]
 
 
@@ -262,4 +263,5 @@ def is_special(name: str) -> bool:
 
 
 def is_or_is_in(name: str, outer: str) -> bool:
+    """Whether a definition or module is the outer one or in it: `pkg.a` is in `pkg`."""
     return name == outer or name.startswith(f"{outer}.")

@@ -247,18 +247,16 @@ class Uses:
         named = self.touch(words, lambda _, uses: not uses.names.isdisjoint(words))
         return named | Touch(files=self._imports.needing(set(files) - {path}))
 
-    @cached_property
-    def text_tests(self) -> Touch:
-        """The tests in files that are no Python, such as a README with examples: what they have is
-        not known.
+    def text_tests(self, word: str = "") -> Touch:
+        """The tests in files that are no Python, such as a README with examples: what they use is
+        not recorded. `word`: only those that have it, or may get what they do not name.
         """
-        return Touch(own_files=frozenset(self._words_of_texts))
-
-    def text_tests_with(self, word: str) -> Touch:
-        """Those that have a word, or may get something without it."""
-        texts = self._words_of_texts.items()
         return Touch(
-            own_files=frozenset(path for path, words in texts if words is None or word in words)
+            own_files=frozenset(
+                path
+                for path, words in self._words_of_texts.items()
+                if not word or words is None or word in words
+            )
         )
 
     @cached_property

@@ -76,13 +76,19 @@ class Server:
 """
 
 
+def recorded(tmp_path: Path, program: dict[str, str], name: str, installed: str) -> Path:
+    """A program after a run of its tests, with a module that is installed for it."""
+    site = tmp_path / "lib" / "site-packages"
+    site.mkdir(parents=True)
+    (site / name).write_text(installed)
+    folder = repository(tmp_path / "program", program)
+    assert run_pytest(folder).returncode == 0
+    return folder
+
+
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="symbols are recorded from 3.12 on")
 def test_a_docstring_that_installed_code_reads_belongs_to_the_test(tmp_path: Path) -> None:
-    installed = tmp_path / "lib" / "site-packages"
-    installed.mkdir(parents=True)
-    (installed / "installed_server.py").write_text(SERVER)
-    folder = repository(tmp_path / "program", PROGRAM)
-    assert run_pytest(folder).returncode == 0
+    folder = recorded(tmp_path, PROGRAM, "installed_server.py", SERVER)
 
     def stale_after(path: str, before: str, after: str) -> set[str]:
         text = PROGRAM[path].replace(before, after)
@@ -118,10 +124,6 @@ def page(module): return {name: getattr(module, name).__doc__ for name in module
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="symbols are recorded from 3.12 on")
 def test_public_names_belong_to_who_shows_a_module_not_to_who_got_a_member(tmp_path: Path) -> None:
-    installed = tmp_path / "lib" / "site-packages"
-    installed.mkdir(parents=True)
-    (installed / "installed_pages.py").write_text(PAGES)
-    folder = repository(tmp_path / "program", SHOWN)
-    assert run_pytest(folder).returncode == 0
+    folder = recorded(tmp_path, SHOWN, "installed_pages.py", PAGES)
     (folder / "parts.py").write_text(SHOWN["parts.py"].replace('["a"]', '["a", "b"]'))
     assert impacted(folder) == {"test_shown.py::test_shown"}

@@ -333,7 +333,7 @@ class Tidy: pass
 class Style(Plain):
     mark = ""
     @staticmethod
-    def mended(text): return text
+    def trimmed(text): return text
 IS_TIDY = False
 """,
     "test_a.py": "import app\ndef test_adds(): app.add('ada')\n",
@@ -347,7 +347,7 @@ def test_m():
     app.wipe()
     app.wipe(style.IS_TIDY)
     app.polish(Style(), style.Tidy)
-    assert app.Kind() and 'Ada' in Style.mended(app.title('ada')) + Style.mark
+    assert app.Kind() and 'Ada' in Style.trimmed(app.title('ada')) + Style.mark
 """,
     "test_n.py": "import app\ndef test_box(): assert app.box()\n",
     "test_z.py": "import app\ndef test_knows(): assert app.is_known('ada')\n",

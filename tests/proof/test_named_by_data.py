@@ -96,6 +96,7 @@ def test_examples_in_a_text_may_name_anything(tmp_path: Path) -> None:
         ("def take(a, b=1): return a - b\n", ""),
         ("class Sum", "def TypeError(): pass\nclass Sum"),
         ("class Sum", "def required(): pass\nclass Sum"),
+        ("class Sum", "def __getattr__(name): return 1\nclass Sum"),
     ):
         (folder / "sums.py").write_text(text.replace(before, now))
         assert "README.rst::README.rst" in impacted(folder), now

@@ -410,7 +410,7 @@ def test_a_docstring_that_differs_may_have_been_shown() -> None:
     assert differs("app.py", '"""An application."""\n' + text)
     assert not differs("added.py", '"""Added."""\n')
     assert not differs("notes.txt", '"""Notes."""\n')
-    # nobody knows what it had
+    # its earlier content is not known
     same = FileSymbols({"namespace:_": "1"})
     change = FileChange("app.py", *STATES, same, same)
     lost = Difference({"app.py": change}, text=lambda path, at: b"'Shown.'\n" if at else None)
