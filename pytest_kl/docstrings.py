@@ -52,6 +52,10 @@ class Docstrings:
         self._packages = (join(library, "site-packages"), join(library, "dist-packages"))
         """… and those in it where others are installed."""
         self._pytest = dirname(sys.modules["_pytest"].__file__ or "") + os.sep
+        site = dirname(dirname(__file__))
+        own = [join(site, package) + os.sep for package in ("pytest_kl", "kl_hooks")]
+        self._recording = (self._pytest, *own)
+        """Whoever shows a docstring there shows it for no test."""
 
     def readers(self, code: CodeType) -> list[CodeType]:
         """The functions in code that is not of the repository: of a module, or of a function."""
@@ -74,11 +78,11 @@ class Docstrings:
 
     def _may_read(self, file: str) -> bool:
         """Whether a file that is not of the repository is asked for readers: not pytest's own, by
-        which it shows what it collects.
+        which it shows what it collects, and not ours.
         """
         if file.startswith(self._library) and not file.startswith(self._packages):
             return file in self._readers
-        return not file.startswith(self._pytest)
+        return not file.startswith(self._recording)
 
     def files(self, frame: FrameType) -> set[str]:
         """The files in which the docstrings are that a call of a reader may read, with `EVERYTHING`

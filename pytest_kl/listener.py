@@ -17,12 +17,11 @@ import pytest
 
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, worst_outcome
-from kl_hooks.store.redaction import compile_patterns, redact
+from kl_hooks.store.redaction import redact
 from kl_hooks.store.spool import SpoolWriter
 from pytest_kl.failures import failure_detail
 from pytest_kl.interference import outside
 
-compile_patterns()  # now: a suite may replace `re`
 ENCODE = JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 """Canonical JSON of values that we made ourselves; `json.dumps` could be somebody's mock by now."""
 LONGEST_ID = 4096

@@ -96,9 +96,13 @@ def loads_attribute(code: CodeType, name: str) -> bool:
     """Whether code asks something for this attribute, or has a text of this name, for `getattr` or
     the like.
     """
-    texts = [constant for constant in code.co_consts if type(constant) in (str, tuple)]
-    if any(name == text or (type(text) is tuple and name in text) for text in texts):
-        return True
+    for constant in code.co_consts:
+        kind = type(constant)
+        # the types first: with `python -bb` a text can't be compared with bytes
+        if (kind is str and constant == name) or (
+            kind is tuple and any(type(part) is str and part == name for part in constant)
+        ):
+            return True
     if name not in code.co_names:
         return False
     text = code.co_code

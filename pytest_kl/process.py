@@ -16,6 +16,7 @@ from __future__ import annotations
 import builtins
 import sys
 import time
+from abc import ABCMeta
 from collections.abc import Callable, Iterator, Mapping
 from enum import EnumType
 from importlib.machinery import PathFinder
@@ -63,23 +64,21 @@ _MOST_ITEMS: Final = 400
 """A larger container is a table of the library."""
 _MOST_BYTES: Final = 100_000
 """A larger array of bytes is not compared."""
-_NOT_COMPARED: Final = frozenset(
-    (
-        "linecache.cache",
-        # filled by inspect.getmodule(), which pytest calls to show a failure
-        "inspect.modulesbyfile",
-        "sys.path_importer_cache",
-        "sys.modules",
-        "posix.environ",
-        "nt.environ",
-        # pytest stores there how a test failed, until the next one begins
-        "sys.last_type",
-        # how often importlib.invalidate_caches() was called
-        "_frozen_importlib_external._NamespacePath._epoch",
-    )
-)
-"""Public names of the standard library in which it stores what it computes, and those that are
-compared elsewhere."""
+_NOT_COMPARED: Final[Mapping[str, frozenset[str]]] = {
+    "linecache": frozenset(("cache",)),
+    # filled by inspect.getmodule(), which pytest calls to show a failure
+    "inspect": frozenset(("modulesbyfile",)),
+    # `last_type`: pytest stores there how a test failed, until the next one begins
+    "sys": frozenset(("path_importer_cache", "modules", "last_type")),
+    "posix": frozenset(("environ",)),
+    "nt": frozenset(("environ",)),
+    # how often importlib.invalidate_caches() was called
+    "_frozen_importlib_external._NamespacePath": frozenset(("_epoch",)),
+}
+"""Modules and classes of the standard library → public names in which they store what they compute,
+and those that are compared elsewhere.
+"""
+_NONE: Final = frozenset[str]()
 _STANDARD: Final = sys.stdlib_module_names
 _TOOLS: Final = frozenset(
     ("_pytest", "pytest", "pluggy", "py", "xdist", "coverage", "pytest_kl", "kl_hooks")
@@ -257,7 +256,7 @@ class _OfLibrary(NamedTuple):
         containers: dict[str, _Container] = {}
         objects: dict[str, _Values] = {}
         names: list[str] = []
-        for name, value in [*space.items()]:
+        for name, value in dict(space).items():
             kind = type(value)
             if is_reserved(name) or kind in _DEFINITIONS or issubclass(kind, type | ModuleType):
                 continue
@@ -461,19 +460,22 @@ class Process:
         if identity(space) in self._seen:
             return
         self._seen.add(identity(space))
-        self._registrations.add(value for value in [*space.values()] if _is_class(value))
+        # most of what a module has is a definition: each further look is at the rest alone
+        others = [item for item in dict(space).items() if type(item[1]) not in _DEFINITIONS]
+        self._registrations.add([kind for _, kind in others if issubclass(type(kind), ABCMeta)])
         if self._is_own(module):
             self._add_own(name, module, space)  # type: ignore[arg-type]
             self._use(space)
             return
         self._add_definitions(name, space, space)
         if package in _STANDARD:
+            omitted = _NOT_COMPARED.get(name, _NONE)
             self._containers += [
                 _Container(f"{name}.{key}", value, is_table=False)
-                for key, value in [*space.items()]
+                for key, value in others
                 if type(value) in CONTAINERS
                 and key[:1] != "_"
-                and f"{name}.{key}" not in _NOT_COMPARED
+                and key not in omitted
                 and len(value) <= _MOST_ITEMS
             ]
 
@@ -499,7 +501,7 @@ class Process:
                 self._functions.append(_Functions(label, functions))
         self._containers += [
             _Container(f"{name}.{key}", value, is_table=False)
-            for key, value in [*space.items()]
+            for key, value in dict(space).items()
             if type(value) is bytearray and len(value) <= _MOST_BYTES
         ]
         # the members of an enumeration are there as long as their class
@@ -514,12 +516,11 @@ class Process:
     def _add_definitions(
         self, label: str, module_space: Mapping[str, Any], space: Mapping[str, Any]
     ) -> None:
+        omitted = _NOT_COMPARED.get(label, _NONE)
         names = [
             name
-            for name, value in [*space.items()]
-            if type(value) in _DEFINITIONS
-            and name[:2] != "__"
-            and f"{label}.{name}" not in _NOT_COMPARED
+            for name, value in dict(space).items()
+            if type(value) in _DEFINITIONS and name[:2] != "__" and name not in omitted
         ]
         if names:
             self._libraries.append((label, module_space, _Values(space, names)))
@@ -561,7 +562,7 @@ class Process:
             space = module_namespace(other)  # type: ignore[arg-type]
             self._containers += [
                 _Container(f"{space.get('__name__')}.{key}", value, type(value) in (dict, set))
-                for key, value in [*space.items()]
+                for key, value in dict(space).items()
                 if type(value) in CONTAINERS and not is_reserved(key) and len(value) <= _MOST_ITEMS
             ]
 

@@ -92,10 +92,10 @@ class Registrations:
         """By the identity of the abstract class."""
         self._last = _token()
 
-    def add(self, classes: Iterable[type]) -> None:
+    def add(self, classes: Iterable[ABCMeta]) -> None:
         """Compare these, too, with this moment."""
         for kind in classes:
-            if issubclass(type(kind), ABCMeta) and self._owners.add(kind):
+            if self._owners.add(kind):
                 self._registered[_identity(kind)] = _identities(_registered_of(kind))
 
     def compare(self) -> Iterator[Registration]:

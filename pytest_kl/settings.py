@@ -68,7 +68,7 @@ def _umask() -> Reader | None:
     """To ask the system for it is to set it; Linux shows it."""
 
     def read(opened: Callable[..., Any] = open) -> str:
-        with suppress(OSError), opened("/proc/self/status", encoding="ascii") as file:
+        with suppress(OSError), opened("/proc/self/status", encoding="utf-8") as file:
             return next((line for line in file if line.startswith(_UMASK)), "")
         return ""
 

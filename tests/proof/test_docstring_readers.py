@@ -5,8 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import _pytest.python
 import pytest
 
+import kl_hooks.errors
+import pytest_kl.docstrings
+from pytest_kl.docstrings import Docstrings
 from tests.pytest_kl.recorded import repository, run_pytest
 
 from .test_left_behind import impacted
@@ -127,3 +131,13 @@ def test_public_names_belong_to_who_shows_a_module_not_to_who_got_a_member(tmp_p
     folder = recorded(tmp_path, SHOWN, "installed_pages.py", PAGES)
     (folder / "parts.py").write_text(SHOWN["parts.py"].replace('["a"]', '["a", "b"]'))
     assert impacted(folder) == {"test_shown.py::test_shown"}
+
+
+def test_neither_pytest_nor_the_recorder_is_searched_for_readers() -> None:
+    """There are thousands of functions, and what they show of a test is no part of its result."""
+    read = compile("def show(thing):\n    return thing.__doc__", "installed.py", "exec")
+    readers = Docstrings(lambda path: None).readers
+    assert [code.co_name for code in readers(read)] == ["show"]
+    for module in (pytest_kl.docstrings, kl_hooks.errors, _pytest.python):
+        own = compile("def show(thing):\n    return thing.__doc__", str(module.__file__), "exec")
+        assert readers(own) == []

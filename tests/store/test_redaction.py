@@ -8,6 +8,7 @@ nothing is missed.
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import sys
 import sysconfig
@@ -552,22 +553,36 @@ def test_random_words_and_code() -> None:
 
 
 def test_slow_patterns_wait_for_their_first_need() -> None:
-    """A check of layers redacts what it records: short words and IDs of git must not compile 40
-    kinds of tokens.
+    """What most commands and runs record must not compile 40 kinds of tokens: paths, IDs of tests
+    and of git.
     """
     code = (
-        "from kl_hooks.store import redaction as r; r.redact('in src/a.py ' + '0123456789abcdef' *"
-        " 4); print(r._known_tokens.cache_info().currsize, r._assignment.cache_info().currsize);"
-        " r.compile_patterns(); print(r._known_tokens.cache_info().currsize,"
-        " r._assignment.cache_info().currsize)"
+        "from kl_hooks.store import redaction as r\n"
+        "def compiled(text):\n"
+        "    r.redact(text)\n"
+        "    print(r._known_tokens.cache_info().currsize, r._assignment.cache_info().currsize)\n"
+        "compiled('tests/test_orders.py::test_totals_of_an_empty_order ' + '0123456789abcdef' * 4)\n"
+        "compiled('ghp_0123456789abcdefghijklmnopqrst')\n"
+        "compiled('password = 1')\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["0", "0", "1", "1"]
+    assert done.stdout.splitlines() == ["0 0", "1 0", "1 1"]
 
 
-def test_patterns_that_are_compiled_ahead_wait_for_no_first_text() -> None:
-    patterns = (redaction._known_tokens, redaction._assignment)
-    for pattern in patterns:
+@pytest.mark.parametrize("tokens", redaction._TOKENS, ids=lambda tokens: tokens.rule)
+@given(data=st.data())
+def test_each_token_has_a_sign_of_its_service(
+    tokens: redaction._Tokens, data: st.DataObject
+) -> None:
+    token = data.draw(st.from_regex(tokens.pattern, fullmatch=True))
+    assert any(sign in token for sign in tokens.signs)
+
+
+def test_patterns_are_compiled_although_a_suite_has_replaced_re(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for pattern in (redaction._known_tokens, redaction._assignment):
         pattern.cache_clear()
-    redaction.compile_patterns()
-    assert [pattern.cache_info().currsize for pattern in patterns] == [1, 1]
+    monkeypatch.setattr(re, "compile", None)
+    assert redact(f"ghp_{'a1B2' * 8}") == "[redacted:github]"
+    assert redact("password = hunter22") == "password = [redacted:assignment]"
