@@ -364,10 +364,9 @@ def _only_stores(comparison: Comparison, path: str, scope: str, names: frozenset
         return False
     if not header.decorators:
         return True
-    old, new = (comparison.files.body(path, side, scope).assignments for side in (0, 1))
+    new = comparison.files.body(path, 1, scope).assignments
     return all(name in DATACLASSES for name in header.decorators) and all(
-        name in old and name in new and old[name].is_immutable and new[name].is_immutable
-        for name in names
+        name in new and new[name].is_immutable for name in names
     )
 
 

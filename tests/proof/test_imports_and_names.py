@@ -489,6 +489,12 @@ NOTING = "class A:\n    def __init_subclass__(cls): ...\n"
             ("1\n    more: int = [1]", "2\n    more: int = [2]"),
             False,
         ),
+        # one of two values can't be a default
+        (
+            f"{DATACLASS}    more: int = 2\n",
+            ("1\n    more: int = 2", "2\n    more: int = []"),
+            False,
+        ),
         # a member that learns of the class
         (
             "class D:\n    def __set_name__(self, *names): ...\nclass C:\n    LIMIT = 1\n    d = D()\n",

@@ -53,7 +53,7 @@ from kl_hooks.proof.rules import (
     start_changed,
 )
 from kl_hooks.proof.touch import Touch
-from kl_hooks.proof.verdict import judge_results
+from kl_hooks.proof.verdict import Effects, changed_definitions, judge_results
 from tests.evidence.making import executed_sets
 from tests.proof.recorded import Files, difference_of, symbols_of_file, verdicts
 
@@ -1105,6 +1105,15 @@ def test_source_and_data_are_judged_together() -> None:
     assert (found[A].state, found[B].state) == (VALID, STALE)
 
 
+def test_definitions_are_known_only_where_nothing_else_speaks_against_a_test() -> None:
+    """They tell whether a changed function may reset what tests leave behind."""
+    difference = difference_of(BEFORE, {**BEFORE, "app.py": BEFORE["app.py"].replace("1", "2")})
+    for incomplete, definitions in ({}, frozenset()), ({A: "it started a process"}, None):
+        comparison = Comparison(recorded_run(incomplete=incomplete), difference)
+        test = comparison.test(A)
+        assert changed_definitions(comparison, Effects(comparison), test) == definitions
+
+
 # plain values, defaults, docstrings
 
 CLASSES = """\
@@ -1591,6 +1600,7 @@ REGISTERING = {
         ),
         # of the library: any test may use it
         (REGISTRY, {"csvs.py": f"{REGISTRY['csvs.py']}import logging\nlogging.disable()\n"}, "abc"),
+        (REGISTRY, {"csvs.py": f"{REGISTRY['csvs.py']}import os\nregistry.H.update(os)\n"}, "abc"),
         # of the module itself: its body may decide what it leaves
         (REGISTRY, {"csvs.py": f"{REGISTRY['csvs.py']}OWN = []\nOWN.append(1)\n"}, "ab"),
         (REGISTRY, {"csvs.py": f"{REGISTRY['csvs.py']}def later(): ...\n"}, ""),
