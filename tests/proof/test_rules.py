@@ -41,6 +41,7 @@ from kl_hooks.proof.rules import (
     facts_not_recorded,
     file_added_or_removed,
     file_not_comparable,
+    header_changed,
     import_effect_changed,
     may_have_been_shown,
     may_have_been_stored,
@@ -55,7 +56,7 @@ from kl_hooks.proof.rules import (
 from kl_hooks.proof.touch import Touch
 from kl_hooks.proof.verdict import Effects, changed_definitions, judge_results
 from tests.evidence.making import executed_sets
-from tests.proof.recorded import Files, difference_of, symbols_of_file, verdicts
+from tests.proof.recorded import Files, difference_of, run_program, symbols_of_file, verdicts
 
 A, B = "tests/test_a.py::test_a", "tests/deep/test_b.py::test_b"
 STATES = ("100644 1", "100644 2")
@@ -1112,6 +1113,32 @@ def test_definitions_are_known_only_where_nothing_else_speaks_against_a_test() -
         comparison = Comparison(recorded_run(incomplete=incomplete), difference)
         test = comparison.test(A)
         assert changed_definitions(comparison, Effects(comparison), test) == definitions
+
+
+KEEP = "def keep(function):\n    return function\n"
+CALLS_F = "import app\ndef test_f():\n    return app.f()\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_known"),
+    [
+        ("def f(): return 1\n", "def f(more=1): return 1\n", True),
+        ("def f(): return 1\n", "@lib.keep\ndef f(): return 1\n", False),
+        ("@lib.keep\ndef f(): return 1\n", "def f(): return 1\n", False),
+        ("@lib.keep\ndef f(): return 1\n", "@lib.keep\ndef f(more=1): return 1\n", False),
+    ],
+)
+def test_what_a_decorator_does_with_a_definition_is_not_known(
+    old: str, new: str, is_known: bool
+) -> None:
+    before = {"app.py": f"import lib\n{old}", "lib.py": KEEP, "test_f.py": CALLS_F}
+    run, _ = run_program(before)
+    comparison = Comparison(
+        run, difference_of(before, {**before, "app.py": before["app.py"].replace(old, new)})
+    )
+    effects = [*header_changed(comparison, comparison.changes["app.py"])]
+    assert any(effect.definition is None for effect in effects) is not is_known
+    assert effects
 
 
 # plain values, defaults, docstrings
