@@ -1107,7 +1107,7 @@ def test_source_and_data_are_judged_together() -> None:
 
 
 def test_definitions_are_known_only_where_nothing_else_speaks_against_a_test() -> None:
-    """They tell whether a changed function may reset what tests leave behind."""
+    """By them it is decided whether a changed function may reset what tests leave behind."""
     difference = difference_of(BEFORE, {**BEFORE, "app.py": BEFORE["app.py"].replace("1", "2")})
     for incomplete, definitions in ({}, frozenset()), ({A: "it started a process"}, None):
         comparison = Comparison(recorded_run(incomplete=incomplete), difference)
