@@ -20,16 +20,14 @@ from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
 from pytest_kl.contents import PLAIN, classes_of, identity, module_namespace, namespace_of
-from pytest_kl.operations import inner_codes, loads_attribute
-from pytest_kl.reads import EVERYTHING, file_of
+from pytest_kl.operations import loads_attribute
+from pytest_kl.reads import EVERYTHING, file_of, inner_codes
 
 _DOC: Final = "__doc__"
 _STANDARD_READERS: Final = ("cmd", "doctest", "inspect", "pdb", "pydoc", "unittest.case")
 """Modules of the standard library that show a docstring. What others read they copy to another
 object (`functools`, `contextlib`).
 """
-
-
 _MOST_WRAPPERS: Final = 20
 """So many functions around one are followed."""
 

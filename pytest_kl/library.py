@@ -13,6 +13,7 @@ from types import CodeType, FunctionType
 from typing import Any, Final
 
 from pytest_kl.contents import CONTAINERS, identity
+from pytest_kl.reads import inner_codes
 from pytest_kl.stores import Analysis
 
 _STORES_ITEM: Final = opmap["STORE_SUBSCR"]
@@ -54,19 +55,12 @@ class SettingNames:
 
 
 def _functions_naming(space: Mapping[str, Any], name: str) -> Iterator[CodeType]:
+    """Those inside of others, too: hypothesis has one that runs at each garbage collection and
+    stores when.
+    """
     for value in [*space.values()]:
         if type(value) is FunctionType:
-            yield from (code for code in _with_inner(value.__code__) if name in code.co_names)
-
-
-def _with_inner(code: CodeType) -> Iterator[CodeType]:
-    """The code of a function, and of those inside it: hypothesis has one that runs at each garbage
-    collection and stores when.
-    """
-    yield code
-    for constant in code.co_consts:
-        if type(constant) is CodeType:
-            yield from _with_inner(constant)
+            yield from (code for code in inner_codes(value.__code__) if name in code.co_names)
 
 
 def _registers(code: CodeType, space: Mapping[str, Any], name: str) -> bool:

@@ -84,14 +84,6 @@ def stores_of(code: CodeType) -> Stores:
     return Stores(names, owners, may_change, only_names, texts)
 
 
-def inner_codes(code: CodeType) -> Iterator[CodeType]:
-    """A code object and all that are defined in it."""
-    codes = [code]
-    for outer in codes:
-        yield outer
-        codes += [constant for constant in outer.co_consts if type(constant) is CodeType]
-
-
 def loads_attribute(code: CodeType, name: str) -> bool:
     """Whether code asks something for this attribute, or has a text of this name, for `getattr` or
     the like.

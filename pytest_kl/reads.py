@@ -144,7 +144,7 @@ def _codes(value: object) -> Iterator[CodeType]:
     a module, with what is defined in it.
     """
     if isinstance(value, FunctionType):
-        yield from _inner(value.__code__)
+        yield from inner_codes(value.__code__)
     elif isinstance(value, classmethod | staticmethod):
         yield from _codes(value.__func__)
     elif isinstance(value, type):
@@ -156,11 +156,12 @@ def _codes(value: object) -> Iterator[CodeType]:
                 yield from _codes(member)
 
 
-def _inner(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for const in code.co_consts:
-        if type(const) is CodeType:
-            yield from _inner(const)
+def inner_codes(code: CodeType) -> Iterator[CodeType]:
+    """A code object and all that are defined in it."""
+    codes = [code]
+    for outer in codes:
+        yield outer
+        codes += [constant for constant in outer.co_consts if type(constant) is CodeType]
 
 
 def _asking() -> Iterator[tuple[CodeType, bool]]:

@@ -31,7 +31,15 @@ from kl_hooks.index.postings import text_terms
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import PLACE, Candidate, Signals, placed, symbol_candidate
 from kl_hooks.model.symbol import is_test_path, split_id
-from kl_hooks.model.text import counted, defuse, name_list, one_line, quoted_field, quoted_lines
+from kl_hooks.model.text import (
+    counted,
+    defuse,
+    defuse_code,
+    name_list,
+    one_line,
+    quoted_field,
+    quoted_lines,
+)
 from kl_hooks.proof.measured import coverage_words
 from kl_hooks.proof.reliance import reliance, test_files_by_worth, test_files_named_after
 from kl_hooks.proof.symbol_tests import results
@@ -99,7 +107,7 @@ class BriefStyle(TextStyle):
             line = f":{candidate.line}"
         else:
             line = ""
-        first = f"- {quoted_field(candidate.path)}{line}  {defuse(candidate.title)}\n"
+        first = f"- {quoted_field(candidate.path)}{line}  {defuse_code(candidate.title)}\n"
         facts = candidate.text if form == "full" else ""
         if not facts:
             return first

@@ -137,7 +137,7 @@ def defuse(text: str) -> str:
     return re.sub(_FENCE, lambda fence: f"\\x{ord(fence[0][0]):02x}" * len(fence[0]), untagged)
 
 
-def _defuse_code(source: str) -> str:
+def defuse_code(source: str) -> str:
     """Source as its file has it, but for control, hidden and bidirectional characters and what
     delimits a conversation.
 
@@ -190,7 +190,7 @@ def quoted_lines(text: str, prefix: str, *, is_code: bool = False) -> str:
     """The defused lines, each after `prefix`, without blank ones at both ends. `is_code`: of
     source only what delimits a conversation is defused, so that an edit can have it.
     """
-    safe = _defuse_code(text) if is_code else defuse(text)
+    safe = defuse_code(text) if is_code else defuse(text)
     lines = [line.rstrip() for line in safe.strip("\n").split("\n")]
     return "\n".join((prefix + line).rstrip() for line in lines)
 

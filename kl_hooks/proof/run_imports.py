@@ -165,7 +165,7 @@ class RunImports:
         for index in self._files.executed.modules[path]:
             owner = self._files.executed.places[self._files.executed.symbols[index].symbol]
             if owner != path:
-                name = self._files.symbols.local(index).partition(":")[2].removeprefix("_.")
+                name = self._files.name_in_file(index)
                 if name in self._files.import_times(owner)[0].storing:
                     yield owner
         for content in self._files.import_times(path):
