@@ -104,7 +104,7 @@ def _lines(answer: VerifyAnswer) -> Iterator[str]:
 
 def _hint_lines(answer: VerifyAnswer) -> Iterator[str]:
     for hint in answer.hints:
-        if hint == operations.RUN_PYTEST:
+        if hint == answer.proof.first_step:
             yield f"  no passing full test run recorded for this content. hint: {hint}"
         else:
             yield f"hint: {hint}"

@@ -45,7 +45,6 @@ _BY_CI: Final = "one complete passing run of this content signed by a CI"
 PROVEN: Final = "proven"
 RAN: Final = "ran"
 """Of `--require`: this content itself ran."""
-RUN_PYTEST: Final = "run pytest"
 """The hint where nothing else is known."""
 _PROPOSED_DAYS: Final = 30
 
@@ -722,7 +721,7 @@ def _hints_to_prove(answer: VerifyAnswer) -> Iterator[str]:
             " .kl/config.yaml"
         )
     else:
-        yield RUN_PYTEST
+        yield proof.first_step
 
 
 def _to_dict(answer: VerifyAnswer) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from kl_hooks.config.settings import SETTINGS_FILE, KnownFailure
 from kl_hooks.evidence.ledger import Entry
@@ -34,6 +35,12 @@ from kl_hooks.proof.other_runs import (
 )
 from kl_hooks.proof.proven_tests import ProvenTests
 from kl_hooks.proof.run_rules import JudgedRun, judge_run, selection_words, untracked_files
+
+RUN_PYTEST: Final = "run pytest"
+IMPORT_REPORT: Final = (
+    "import a report of its tests: kl evidence import junit FILE --tree"
+    " $(git rev-parse 'HEAD^{tree}')"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,8 @@ class Proof:
     """Variables of the environment that are set now, and that tests of these runs looked for in
     vain: these tests must run again.
     """
+    first_step: str = RUN_PYTEST
+    """What gives evidence to a content that has none."""
 
     @property
     def except_flaky(self) -> str:

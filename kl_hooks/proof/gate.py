@@ -16,14 +16,14 @@ from kl_hooks.evidence.ledger import Entry, newest_before, selection_limits
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.evidence.trust import environment_key
-from kl_hooks.git.files import tree_contains
+from kl_hooks.git.files import files_at, staged_files, tree_contains
 from kl_hooks.git.objects import object_id
 from kl_hooks.git.repository import Repository
-from kl_hooks.git.worktree import STAGED
+from kl_hooks.git.worktree import STAGED, scan_worktree
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.proof.content_policy import expected_of_content
-from kl_hooks.proof.content_proof import Proof, prove
+from kl_hooks.proof.content_proof import IMPORT_REPORT, Proof, prove
 from kl_hooks.proof.content_runs import ContentFacts
 from kl_hooks.proof.expected_tests import Expected
 from kl_hooks.proof.gate_verdict import GateFacts, decide, for_environment, not_assessed
@@ -36,6 +36,7 @@ from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace
 
 NOTHING_TRACKED: Final = "the content tree is empty: git tracks no file yet"
+_PYTHON: Final = (".py",)
 _EARLIER: Final = 5
 """How many earlier complete runs are looked at for what they reported."""
 
@@ -88,7 +89,19 @@ def judge(
     facts = _gate_facts(ws, ws.repo, snapshot, content, tree)
     if not transfer:
         facts = replace(facts, other_runs=tuple)
-    return entries, decide(replace(facts, origin=origin))
+    proof = decide(replace(facts, origin=origin))
+    if not proof.run and not proof.stale and not content.runs and not _has_python(ws.repo, tree):
+        proof = replace(proof, first_step=IMPORT_REPORT)
+    return entries, proof
+
+
+def _has_python(repo: Repository, tree: str | None) -> bool:
+    """Whether pytest may find a test. `tree`: as `git.worktree.changed_files` takes it."""
+    if tree is None:
+        return any(path.endswith(_PYTHON) for path in scan_worktree(repo).listing.paths(_PYTHON))
+    if tree == STAGED:
+        return bool(staged_files(repo, _PYTHON))
+    return bool(files_at(repo, tree, _PYTHON))
 
 
 def _gate_facts(

@@ -95,7 +95,7 @@ def content_text(proof: Proof, failure: str, untracked: bool) -> str:
         return f"not proven: {failed}"
     if proof.tests.is_partial:
         return "not proven: a part of the tests has a valid result"
-    return "no passing full test run recorded for this content. hint: run pytest"
+    return f"no passing full test run recorded for this content. hint: {proof.first_step}"
 
 
 def open_symbols_text(states: Sequence[SymbolState]) -> str:

@@ -400,6 +400,25 @@ def test_without_a_set_up_the_gate_is_closed_and_with_recorded_runs_alone_it_jud
     assert repo.kl("verify").returncode == 0, "recorded without .kl/, as pytest --kl does"
 
 
+def test_without_python_the_first_step_is_a_report_of_its_tests(repo: Checkout) -> None:
+    repo.write("src/lib.rs", "pub fn total() -> u64 { 1 }\n")
+    repo.commit("a total")
+    step = "hint: import a report of its tests: kl evidence import junit FILE"
+    for command in (("status",), ("verify",), ("verify", "--staged"), ("verify", "--tree", "HEAD")):
+        assert step in repo.kl(*command).stdout, command
+    (repo.root / "report.xml").write_text(
+        '<testsuite><testcase classname="shop" name="has_a_total"/></testsuite>', encoding="utf-8"
+    )
+    tree = repo.git("rev-parse", "HEAD^{tree}").strip()
+    assert repo.kl("evidence", "import", "junit", "report.xml", "--tree", tree).returncode == 0
+    assert step not in repo.kl("verify").stdout
+    # a file of Python is one in which pytest may find tests
+    repo.write("tool.py", "")
+    repo.git("add", "tool.py")
+    for command in (("status",), ("verify", "--staged")):
+        assert step not in repo.kl(*command).stdout, command
+
+
 def test_which_files_differ_from_the_proven_content_is_reported(proven: Checkout) -> None:
     proven.write("CHANGELOG.rst", "x\n")
     proven.git("add", "-A")
