@@ -651,7 +651,7 @@ def _name(path: str, top: str) -> str:
 
 def _unique(groups: list[_Group]) -> list[_Group]:
     """Names that two parts share get their package in front, and a number where that is not
-    enough.
+    enough. A package itself keeps its name, by which it is imported.
     """
     counts: dict[str, int] = defaultdict(int)
     for group in groups:
@@ -659,7 +659,8 @@ def _unique(groups: list[_Group]) -> list[_Group]:
     taken: set[str] = set()
     unique = []
     for group in groups:
-        if counts[group.name] == 1:
+        is_package = group.root and group.name == group.package
+        if counts[group.name] == 1 or is_package:
             name = group.name
         else:
             name = f"{group.package}-{group.name}"

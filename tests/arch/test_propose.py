@@ -220,6 +220,20 @@ def test_names_are_unique_and_never_the_word_below() -> None:
     assert sorted(names) == ["a-core", "b-core", "below-2", "web"]
 
 
+def test_a_package_keeps_its_name_beside_a_module_of_the_same_name() -> None:
+    modules = {
+        "src/color/__init__.py": "color",
+        "src/color/color.py": "color.color",
+        "src/color/types.py": "color.types",
+    }
+    names = {group.name: group.paths for group in module_groups(modules)}
+    assert names == {
+        "color": ("src/color/__init__.py",),
+        "color-color": ("src/color/color.py",),
+        "types": ("src/color/types.py",),
+    }
+
+
 _part = st.sampled_from(["core", "api", "x y", "é", "on", "a-b", "a", "b", "__init__", "1"])
 _path = st.lists(_part, min_size=1, max_size=4).map(lambda parts: "/".join(parts) + ".py")
 
