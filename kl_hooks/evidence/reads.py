@@ -7,12 +7,16 @@ names and no numbers of a run, so that runs which read the same share their part
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 PART: Final = "reads"
 """The sort of the part of a test file, …"""
 _OTHER_PART: Final = "other reads"
 """… and of what is read by others than tests; every run that recorded reads has one."""
+_MOST_SETS: Final = 4_096
+_MOST_READS: Final = 32_768
+"""So many stay in memory when the runs that had them are gone."""
 
 
 INSTALLED: Final = "/"
@@ -163,18 +167,22 @@ def _chosen(keys: Sequence[Read], mask: int) -> frozenset[Read]:
 
 
 def _read_sets(plain: Any) -> dict[str, frozenset[Read]]:
-    # many read the same: each read is one object, and each set
-    read_of: dict[Read, Read] = {}
-    set_of: dict[frozenset[Read], frozenset[Read]] = {}
-    sets_by_name: dict[str, frozenset[Read]] = {}
-    for name, keys in plain.items():
-        reads = frozenset(read_of.setdefault(key, key) for key in _keys(keys))
-        sets_by_name[name] = set_of.setdefault(reads, reads)
-    return sets_by_name
+    return {name: _read_set(tuple(map(tuple, keys))) for name, keys in plain.items()}
+
+
+# The imports of many modules read the same, run for run: each set is made once, and is one object,
+# as is each read.
+@lru_cache(maxsize=_MOST_SETS)
+def _read_set(keys: tuple[tuple[Any, ...], ...]) -> frozenset[Read]:
+    return frozenset(map(_read, keys))
 
 
 def _keys(plain: Any) -> list[Read]:
-    keys = [Read(*key) for key in plain]
-    if any(not isinstance(part, str) for key in keys for part in key):
+    return [*map(_read, map(tuple, plain))]
+
+
+@lru_cache(maxsize=_MOST_READS)
+def _read(key: tuple[Any, ...]) -> Read:
+    if not all(isinstance(part, str) for part in key):
         raise TypeError
-    return keys
+    return Read(*key)

@@ -8,6 +8,7 @@ the content as it is now: what failed on another branch does not fail here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kl_hooks.evidence.executed import test_path
@@ -201,10 +202,15 @@ class _Content:
             return nodeid
         if self._seen.db is None:
             return ""
-        name = TestNames(self._ws, self._seen.db).current(nodeid)
+        name = self._names.current(nodeid)
         if name == nodeid or results_of(self._seen.db, {name}, _RUNS):
             return ""
         return name
+
+    @cached_property
+    def _names(self) -> TestNames:
+        """Of all: the sources of two runs are compared once."""
+        return TestNames(self._ws, self._seen.db)
 
     def _is_collected(self, name: str, entry: Entry) -> bool:
         """Whether a newer run reported a test of a file that could not be collected."""

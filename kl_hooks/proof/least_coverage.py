@@ -77,7 +77,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def least_coverage(configs: Iterable[PytestConfig], read: Read) -> tuple[LeastCoverage, ...]:
     """What these configurations of pytest ask for in every run."""
-    demands = (_of_config(config, read) for config in configs)
+    # most files have the same one
+    unique = {id(config): config for config in configs}
+    demands = (_of_config(config, read) for config in unique.values())
     return tuple(dict.fromkeys(demand for demand in demands if demand is not None))
 
 

@@ -5,6 +5,7 @@ nothing.
 from __future__ import annotations
 
 import gc
+import json
 import os
 import random
 import zlib
@@ -507,3 +508,20 @@ def test_tests_that_executed_and_read_the_same_share_it(tables: SqliteDatabase) 
     )
     assert executed.reads.tests[first] == read
     assert executed.reads.tests[first] is executed.reads.tests[second]
+
+
+def test_imports_that_read_the_same_share_it_in_all_runs() -> None:
+    plain = {
+        "tests": {},
+        "modules": {"a.py": [["data", "*"]], "b.py": [["data", "*"], ["x.json", ""]]},
+        "values": {},
+    }
+    runs = [Reads.from_dict(json.loads(json.dumps(plain))) for _ in range(2)]
+    assert runs[0].modules == {
+        "a.py": {Read("data", "*")},
+        "b.py": {Read("data", "*"), Read("x.json")},
+    }
+    for path in runs[0].modules:
+        assert runs[0].modules[path] is runs[1].modules[path]
+    (shared,) = runs[0].modules["a.py"]
+    assert any(read is shared for read in runs[0].modules["b.py"])

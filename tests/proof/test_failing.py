@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.model.package import Signals, Task
+from kl_hooks.proof import test_names
 from kl_hooks.proof.facts import NOT_ASSESSED, VALID
 from kl_hooks.proof.failing import failing_tests
 from kl_hooks.proof.task_tests import _leading_tests, find_tests
@@ -88,6 +89,21 @@ def test_a_test_that_was_removed_fails_no_more_and_a_renamed_one_has_its_name(
     assert [name for name, _ in failing(repo)] == [AREA], "it is back"
     repo.write("tests/test_alpha.py", "import alpha\n")
     assert failing(repo) == []
+
+
+def test_the_sources_of_two_runs_are_compared_once_for_all_failing_tests(
+    repo: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"test_{number}" for number in range(9)]
+    repo.write("tests/test_many.py", "".join(f"def {name}(): ...\n" for name in names))
+    repo.commit("many tests")
+    run(repo, *((f"tests/test_many.py::{name}", "failed", 5) for name in names))
+    compared: list[Any] = []
+    moved = test_names.moved_tests
+    monkeypatch.setattr(test_names, "moved_tests", lambda *a: compared.append(a) or moved(*a))
+    (repo.root / "tests/test_many.py").unlink()
+    assert failing(repo) == []
+    assert len(compared) == 1
 
 
 def test_a_file_that_is_collected_again_fails_no_more(repo: Checkout) -> None:

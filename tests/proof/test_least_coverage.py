@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.evidence.measured_coverage import MeasuredCoverage
 from kl_hooks.proof.least_coverage import LeastCoverage, least_coverage
-from kl_hooks.proof.pytest_config import PytestConfigs
+from kl_hooks.proof.pytest_config import PytestConfig, PytestConfigs
 from tests.support import Checkout
 
 APP = "def f(x):\n    y = x + 1\n    z = y + 1\n    return z\n"
@@ -113,6 +113,19 @@ def test_what_a_configuration_asks_for(
     files: dict[str, str], least: tuple[Any, ...] | None
 ) -> None:
     assert asked(files) == ([(*least, "")[:3]] if least else [])
+
+
+def test_a_configuration_of_many_files_is_asked_once() -> None:
+    """Each of a thousand test files has it."""
+    asked: list[str] = []
+
+    def read(path: str) -> bytes | None:
+        asked.append(path)
+        return b"[report]\nfail_under = 5\n" if path == ".coveragerc" else None
+
+    config = PytestConfig("pytest.ini", addopts=("--cov",))
+    (least,) = least_coverage([config] * 1000, read)
+    assert (least.path, asked) == (".coveragerc", [".coveragerc"])
 
 
 def coverage(hundredths: int, *, least: float | None = None, **more: Any) -> MeasuredCoverage:
