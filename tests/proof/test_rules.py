@@ -1317,7 +1317,8 @@ PACKAGE = {
 
 COUNTING = {
     "app.py": "def more(): return [1]\ndef less():\n    'Less.'\n    return 0\n",
-    "test_count.py": "import gc\ndef test_count(): return sum(o is gc for o in gc.get_objects())\n",
+    # of the youngest alone: a worker of a whole run has millions
+    "test_count.py": "import gc\ndef test_count(): return len(gc.get_objects(0)) >= 0\n",
     "test_app.py": "import app\ndef test_app(): return app.more()\n",
 }
 
