@@ -16,7 +16,7 @@ _OTHER_PART: Final = "other reads"
 """… and of what is read by others than tests; every run that recorded reads has one."""
 _MOST_SETS: Final = 4_096
 _MOST_READS: Final = 32_768
-"""So many stay in memory when the runs that had them are gone."""
+"""So many stay in memory, whatever becomes of the runs that had them."""
 
 
 INSTALLED: Final = "/"
