@@ -199,7 +199,7 @@ def local_implementations(config: pytest.Config, name: str) -> Iterator[str]:
 
 @cache
 def _installed() -> tuple[str, ...]:
-    """Folders of installed modules. Most runs ask for none: it takes 2 ms."""
+    """Folders of installed modules: 2 ms, which a run without further plugins need not spend."""
     paths = sysconfig.get_paths()
     return tuple(f"{Path(paths[key]).resolve()}/" for key in ("purelib", "platlib", "stdlib"))
 

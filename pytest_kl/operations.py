@@ -88,19 +88,25 @@ def loads_attribute(code: CodeType, name: str) -> bool:
     """Whether code asks something for this attribute, or has a text of this name, for `getattr` or
     the like.
     """
-    for constant in code.co_consts:
-        kind = type(constant)
-        # the types first: with `python -bb` a text can't be compared with bytes
-        if (kind is str and constant == name) or (
-            kind is tuple and any(type(part) is str and part == name for part in constant)
-        ):
-            return True
+    names = [constant for constant in code.co_consts if type(constant) is tuple]
+    if has_text(code, name) or any(_has_text(constants, name) for constants in names):
+        return True
     if name not in code.co_names:
         return False
     text = code.co_code
     return any(
         code.co_names[step.argument >> 1] == name for step, _ in _pairs(text, text[::2], _LOAD_ATTR)
     )
+
+
+def has_text(code: CodeType, text: str) -> bool:
+    """Whether a text is among the constants of code."""
+    return _has_text(code.co_consts, text)
+
+
+def _has_text(constants: tuple[object, ...], text: str) -> bool:
+    # the types first: with `python -bb` a text can't be compared with bytes
+    return any(type(constant) is str and constant == text for constant in constants)
 
 
 class _Step(NamedTuple):

@@ -517,9 +517,10 @@ class Process:
         self, label: str, module_space: Mapping[str, Any], space: Mapping[str, Any]
     ) -> None:
         omitted = _NOT_COMPARED.get(label, _NONE)
+        # no copy: of a class it would look each name up, and a name may have a hash of its own
         names = [
             name
-            for name, value in dict(space).items()
+            for name, value in [*space.items()]
             if type(value) in _DEFINITIONS and name[:2] != "__" and name not in omitted
         ]
         if names:

@@ -68,7 +68,10 @@ def _umask() -> Reader | None:
     """To ask the system for it is to set it; Linux shows it."""
 
     def read(opened: Callable[..., Any] = open) -> str:
-        with suppress(OSError), opened("/proc/self/status", encoding="utf-8") as file:
+        with (
+            suppress(OSError),
+            opened("/proc/self/status", encoding="utf-8", errors="replace") as file,
+        ):
             return next((line for line in file if line.startswith(_UMASK)), "")
         return ""
 

@@ -36,7 +36,7 @@ from pytest_kl.contents import (
     namespace_of,
 )
 from pytest_kl.memoization import gets
-from pytest_kl.operations import stores_of
+from pytest_kl.operations import has_text, stores_of
 from pytest_kl.process import Difference as ProcessDifference
 from pytest_kl.process import Process
 from pytest_kl.reads import RESET, STATES, STORED, TOUCHED
@@ -535,7 +535,7 @@ class States:
             if gets(code, name):
                 named.update(dict.fromkeys(self._caches[name]))
         asked = dict.fromkeys((*code.co_names, *stores.named))
-        if SUBCLASSES in code.co_names or SUBCLASSES in code.co_consts:
+        if SUBCLASSES in code.co_names or has_text(code, SUBCLASSES):
             named[self._subclasses] = None
             values = [space.get(name) for name in code.co_names]
             classes = [value for value in values if issubclass(type(value), type)]

@@ -653,14 +653,18 @@ def _unique(groups: list[_Group]) -> list[_Group]:
     """Names that two parts share get their package in front, and a number where that is not
     enough. A package itself keeps its name, by which it is imported.
     """
+    package_of: dict[str, _Group] = {}
+    for group in groups:
+        if group.root and group.name == group.package:
+            # in order: the package comes before one of the same name in it
+            package_of.setdefault(group.name, group)
     counts: dict[str, int] = defaultdict(int)
     for group in groups:
         counts[group.name] += 1
     taken: set[str] = set()
     unique = []
     for group in groups:
-        is_package = group.root and group.name == group.package
-        if counts[group.name] == 1 or is_package:
+        if counts[group.name] == 1 or package_of.get(group.name) is group:
             name = group.name
         else:
             name = f"{group.package}-{group.name}"

@@ -34,7 +34,7 @@ from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import (
     counted,
     defuse,
-    defuse_code,
+    defuse_signature,
     name_list,
     one_line,
     quoted_field,
@@ -107,7 +107,7 @@ class BriefStyle(TextStyle):
             line = f":{candidate.line}"
         else:
             line = ""
-        first = f"- {quoted_field(candidate.path)}{line}  {defuse_code(candidate.title)}\n"
+        first = f"- {quoted_field(candidate.path)}{line}  {defuse_signature(candidate.title)}\n"
         facts = candidate.text if form == "full" else ""
         if not facts:
             return first

@@ -14,7 +14,7 @@ PART: Final = "reads"
 """The sort of the part of a test file, …"""
 _OTHER_PART: Final = "other reads"
 """… and of what is read by others than tests; every run that recorded reads has one."""
-_MOST_SETS: Final = 4_096
+_MOST_SETS: Final = 1_024
 _MOST_READS: Final = 32_768
 """So many stay in memory, whatever becomes of the runs that had them."""
 
@@ -167,14 +167,13 @@ def _chosen(keys: Sequence[Read], mask: int) -> frozenset[Read]:
 
 
 def _read_sets(plain: Any) -> dict[str, frozenset[Read]]:
-    return {name: _read_set(tuple(map(tuple, keys))) for name, keys in plain.items()}
+    return {name: _read_set(tuple(_keys(keys))) for name, keys in plain.items()}
 
 
-# The imports of many modules read the same, run for run: each set is made once, and is one object,
-# as is each read.
+# The imports of many modules read the same, run for run: each set is one object, as is each read.
 @lru_cache(maxsize=_MOST_SETS)
-def _read_set(keys: tuple[tuple[Any, ...], ...]) -> frozenset[Read]:
-    return frozenset(map(_read, keys))
+def _read_set(reads: tuple[Read, ...]) -> frozenset[Read]:
+    return frozenset(reads)
 
 
 def _keys(plain: Any) -> list[Read]:

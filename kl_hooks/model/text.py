@@ -126,6 +126,10 @@ _ENCLOSURE: Final = rf"(?i)<(?=/\w|[!?|]|(?:{_DELIMITERS})[\s/>]|<SYS>>)"
 """The same, and of every closing tag: whoever puts an answer into a conversation may enclose it in
 one of any name.
 """
+_SIGNATURE: Final = (
+    rf"<(?=/\w|[!?|]|<SYS>>)|(?<!\w)<(?=(?i:{_DELIMITERS})[\s/>])|<(?=(?:{_DELIMITERS})[\s/>])"
+)
+"""The same where code stands outside of quoted lines; `Option<User>` is the name of a type there."""
 _FENCE: Final = r"`{3,}|~{3,}"
 
 
@@ -133,11 +137,21 @@ def defuse(text: str) -> str:
     """The text without control, hidden and bidirectional characters, tags or fences; its lines
     stay.
     """
-    untagged = re.sub(_TAG, r"\\x3c", safe_text(text))
-    return re.sub(_FENCE, lambda fence: f"\\x{ord(fence[0][0]):02x}" * len(fence[0]), untagged)
+    return _unfenced(re.sub(_TAG, r"\\x3c", safe_text(text)))
 
 
-def defuse_code(source: str) -> str:
+def defuse_signature(signature: str) -> str:
+    """A signature as its file has it (`Option<u64>`), but for control, hidden and bidirectional
+    characters, fences, and what opens a turn or closes a tag: it may stand outside of quoted lines.
+    """
+    return _unfenced(re.sub(_SIGNATURE, r"\\x3c", safe_text(signature)))
+
+
+def _unfenced(text: str) -> str:
+    return re.sub(_FENCE, lambda fence: f"\\x{ord(fence[0][0]):02x}" * len(fence[0]), text)
+
+
+def _defuse_code(source: str) -> str:
     """Source as its file has it, but for control, hidden and bidirectional characters and what
     delimits a conversation.
 
@@ -190,7 +204,7 @@ def quoted_lines(text: str, prefix: str, *, is_code: bool = False) -> str:
     """The defused lines, each after `prefix`, without blank ones at both ends. `is_code`: of
     source only what delimits a conversation is defused, so that an edit can have it.
     """
-    safe = defuse_code(text) if is_code else defuse(text)
+    safe = _defuse_code(text) if is_code else defuse(text)
     lines = [line.rstrip() for line in safe.strip("\n").split("\n")]
     return "\n".join((prefix + line).rstrip() for line in lines)
 

@@ -45,7 +45,6 @@ _BY_CI: Final = "one complete passing run of this content signed by a CI"
 PROVEN: Final = "proven"
 RAN: Final = "ran"
 """Of `--require`: this content itself ran."""
-"""The hint where nothing else is known."""
 _PROPOSED_DAYS: Final = 30
 
 

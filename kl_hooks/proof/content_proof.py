@@ -38,8 +38,7 @@ from kl_hooks.proof.run_rules import JudgedRun, judge_run, selection_words, untr
 
 RUN_PYTEST: Final = "run pytest"
 IMPORT_REPORT: Final = (
-    "import a report of its tests: kl evidence import junit FILE --tree"
-    " $(git rev-parse 'HEAD^{tree}')"
+    "import the report of your tests: kl evidence import junit FILE --tree {tree}"
 )
 
 
@@ -108,7 +107,7 @@ class Proof:
     vain: these tests must run again.
     """
     first_step: str = RUN_PYTEST
-    """What gives evidence to a content that has none."""
+    """The hint for a content that has no evidence."""
 
     @property
     def except_flaky(self) -> str:

@@ -209,7 +209,7 @@ class _Content:
 
     @cached_property
     def _names(self) -> TestNames:
-        """Of all: the sources of two runs are compared once."""
+        """Of all failing tests, so that the sources of two runs are compared once."""
         return TestNames(self._ws, self._seen.db)
 
     def _is_collected(self, name: str, entry: Entry) -> bool:

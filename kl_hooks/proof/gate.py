@@ -91,12 +91,12 @@ def judge(
         facts = replace(facts, other_runs=tuple)
     proof = decide(replace(facts, origin=origin))
     if not proof.run and not proof.stale and not content.runs and not _has_python(ws.repo, tree):
-        proof = replace(proof, first_step=IMPORT_REPORT)
+        proof = replace(proof, first_step=IMPORT_REPORT.format(tree=trees[0]))
     return entries, proof
 
 
 def _has_python(repo: Repository, tree: str | None) -> bool:
-    """Whether pytest may find a test. `tree`: as `git.worktree.changed_files` takes it."""
+    """Whether a file is Python. `tree`: as `git.worktree.changed_files` takes it."""
     if tree is None:
         return any(path.endswith(_PYTHON) for path in scan_worktree(repo).listing.paths(_PYTHON))
     if tree == STAGED:

@@ -223,8 +223,8 @@ class _Tokens(NamedTuple):
 
     rule: str
     signs: tuple[str, ...]
-    """One of these is in each of them: `in` costs a fraction of the patterns, and most runs and
-    commands need none of them compiled, which takes 5 ms.
+    """Each token of the service has one of these in it. Most texts have none, and then no pattern is
+    compiled, which takes 5 ms.
     """
     pattern: str
 
@@ -365,20 +365,24 @@ def _hide_private_words(text: str) -> str:
         return text
     if len(_harmless_words) > _MAX_CACHED:
         _harmless_words.clear()
+    # of the whole text, once: for each word it costs more than the pattern
+    may_hold_token = _may_hold_token(text)
     _harmless_words.update(
-        word for word in new if len(word) <= _LONGEST_CACHED and _redact_word(word) == word
+        word
+        for word in new
+        if len(word) <= _LONGEST_CACHED and _redact_word(word, may_hold_token) == word
     )
     if new <= _harmless_words:
         return text
-    return _WORD.sub(lambda match: _redact_word(match[0]), text)
+    return _WORD.sub(lambda match: _redact_word(match[0], may_hold_token), text)
 
 
-def _redact_word(word: str) -> str:
+def _redact_word(word: str, may_hold_token: bool) -> str:
     if not word.strip(
         _HEX_DIGITS
     ):  # an id of git or ours: most long words are one, and none is taken for a secret
         return word
-    if _may_hold_token(word):
+    if may_hold_token:
         word = _known_tokens().sub(lambda m: f"[redacted:{m.lastgroup}]", word)
     start = word.find("eyJ")
     # a JSON web token: three parts or more, all that hangs together by dots

@@ -232,6 +232,11 @@ def test_a_package_keeps_its_name_beside_a_module_of_the_same_name() -> None:
         "color-color": ("src/color/color.py",),
         "types": ("src/color/types.py",),
     }
+    inner = {f"shop/shop/m{number}.py": f"shop.shop.m{number}" for number in range(12)}
+    packages = {"shop/__init__.py": "shop", "shop/shop/__init__.py": "shop.shop"}
+    paths = {group.name: group.paths for group in module_groups({**packages, **inner})}
+    assert paths["shop"] == ("shop/__init__.py",)
+    assert paths["shop-shop"] == ("shop/shop/__init__.py",)
 
 
 _part = st.sampled_from(["core", "api", "x y", "é", "on", "a-b", "a", "b", "__init__", "1"])

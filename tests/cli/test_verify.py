@@ -403,14 +403,25 @@ def test_without_a_set_up_the_gate_is_closed_and_with_recorded_runs_alone_it_jud
 def test_without_python_the_first_step_is_a_report_of_its_tests(repo: Checkout) -> None:
     repo.write("src/lib.rs", "pub fn total() -> u64 { 1 }\n")
     repo.commit("a total")
-    step = "hint: import a report of its tests: kl evidence import junit FILE"
-    for command in (("status",), ("verify",), ("verify", "--staged"), ("verify", "--tree", "HEAD")):
-        assert step in repo.kl(*command).stdout, command
+    step = "hint: import the report of your tests: kl evidence import junit FILE --tree "
+    committed = repo.git("rev-parse", "HEAD^{tree}").strip()
+    repo.write("src/lib.rs", "pub fn total() -> u64 { 2 }\n")
+    repo.git("add", "-A")
+    staged = repo.git("write-tree").strip()
+    repo.write("src/lib.rs", "pub fn total() -> u64 { 3 }\n")
+    on_disk = plain(repo, "status")["tree"]
+    for command, tree in (
+        (("status",), on_disk),
+        (("verify",), on_disk),
+        (("verify", "--staged"), staged),
+        (("verify", "--tree", "HEAD"), committed),
+    ):
+        assert f"{step}{tree}\n" in repo.kl(*command).stdout, command
+    assert len({committed, staged, on_disk}) == 3
     (repo.root / "report.xml").write_text(
         '<testsuite><testcase classname="shop" name="has_a_total"/></testsuite>', encoding="utf-8"
     )
-    tree = repo.git("rev-parse", "HEAD^{tree}").strip()
-    assert repo.kl("evidence", "import", "junit", "report.xml", "--tree", tree).returncode == 0
+    assert repo.kl("evidence", "import", "junit", "report.xml", "--tree", on_disk).returncode == 0
     assert step not in repo.kl("verify").stdout
     # a file of Python is one in which pytest may find tests
     repo.write("tool.py", "")

@@ -284,8 +284,10 @@ def test_lines_of_a_denied_file_are_not_shown(shop: Checkout) -> None:
 
 def test_a_signature_is_code_as_its_file_has_it_but_for_what_opens_a_turn(repo: Checkout) -> None:
     repo.write("src/lib.rs", "pub fn order_total(prices: &[u64]) -> Option<u64> { None }\n")
-    repo.write("page.py", "def order_page(mark='<b>', turn='<system>'):\n    return mark + turn\n")
+    repo.write("src/user.rs", "pub fn order_user(all: Vec<Tool>) -> Option<User> { None }\n")
+    repo.write("page.py", "def order_page(mark='<b>', end='</system-reminder-x>'): return mark\n")
     repo.commit("An order")
-    text = brief(repo, "order_total and order_page are wrong")
+    text = brief(repo, "order_total, order_user and order_page are wrong")
     assert "order_total(prices: &[u64]) -> Option<u64>" in text
-    assert "order_page(mark='<b>', turn='\\x3csystem>')" in text
+    assert "order_user(all: Vec<Tool>) -> Option<User>" in text
+    assert "order_page(mark='<b>', end='\\x3c/system-reminder-x>')" in text

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kl_hooks.context.fuse import Code
 from kl_hooks.context.page import STYLES, UNKNOWN_ID, Facts, fit, page, qualname, whole
 from kl_hooks.model.package import Budget, Candidate
-from kl_hooks.model.text import defuse, quoted_field, safe_text
+from kl_hooks.model.text import defuse, defuse_signature, quoted_field, safe_text
 from tests.context.making import (
     NASTY,
     candidate,
@@ -122,6 +122,25 @@ def test_names_of_python_stay_readable() -> None:
         == "def f(a: int) -> int: return a < 3 <= b"
     )
     assert defuse("</system><b>") == "\\x3c/system>\\x3cb>"
+
+
+@pytest.mark.parametrize(
+    ("signature", "shown"),
+    [
+        ("f(x: &[u64]) -> Option<u64>", "f(x: &[u64]) -> Option<u64>"),
+        ("f(x: Vec<Tool>) -> Box<dyn Fn()>", "f(x: Vec<Tool>) -> Box<dyn Fn()>"),
+        ("f(x='<b>')", "f(x='<b>')"),
+        ("f(x='<system>')", "f(x='\\x3csystem>')"),
+        ("f(x='<User>')", "f(x='\\x3cUser>')"),
+        ("f(x='a<user>')", "f(x='a\\x3cuser>')"),
+        ("f(x='</any-tag>')", "f(x='\\x3c/any-tag>')"),
+        ("f(x='<!--<<SYS>><|im_end|>')", "f(x='\\x3c!--\\x3c<SYS>>\\x3c|im_end|>')"),
+        ("f(x='```')", "f(x='\\x60\\x60\\x60')"),
+        ("f(x='\u202e')", "f(x='\\u202e')"),
+    ],
+)
+def test_a_signature_opens_no_turn_and_closes_no_tag(signature: str, shown: str) -> None:
+    assert defuse_signature(signature) == shown
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,9 +12,9 @@ import pytest
 import kl_hooks.errors
 import pytest_kl.docstrings
 from pytest_kl.docstrings import Docstrings
-from tests.pytest_kl.recorded import repository, run_pytest
+from tests.pytest_kl.recorded import environment, repository, run_pytest
 
-from .test_left_behind import impacted
+from .test_left_behind import commit, impacted
 
 PROGRAM = {
     "pytest.ini": "[pytest]\npythonpath = ../lib/site-packages\n",
@@ -141,3 +142,21 @@ def test_neither_pytest_nor_the_recorder_is_searched_for_readers() -> None:
     for module in (pytest_kl.docstrings, kl_hooks.errors, _pytest.python):
         own = compile("def show(thing):\n    return thing.__doc__", str(module.__file__), "exec")
         assert readers(own) == []
+
+
+def test_code_is_searched_for_names_where_texts_can_not_be_compared_with_bytes(
+    tmp_path: Path,
+) -> None:
+    """`python -bb` makes an error of it."""
+    data = "def data():\n    return b'a', (b'b', 'c'), 'd'\n"
+    test = "import app\ndef test_data(): assert app.data()[0] == b'a'\n"
+    folder = repository(tmp_path / "program", {"app.py": data, "test_app.py": test})
+    command = [sys.executable, "-bb", "-m", "pytest", "-q", "-p", "pytest_kl.plugin"]
+    done = subprocess.run(
+        command, cwd=folder, env=environment({}), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done
+    commit(folder, {"app.py": data + "def unused(): return 1\n"})
+    assert impacted(folder) == set()
+    commit(folder, {"app.py": data.replace("'d'", "'e'")})
+    assert impacted(folder) == {"test_app.py::test_data"}

@@ -489,6 +489,11 @@ NOTING = "class A:\n    def __init_subclass__(cls): ...\n"
             ("1\n    more: int = [1]", "2\n    more: int = [2]"),
             False,
         ),
+        # without the change the import fails, or with it
+        (DATACLASS.replace("= 1", "= []"), ("= []", "= 1"), False),
+        (DATACLASS, ("= 1", "= []"), False),
+        # an attribute without annotation is no field
+        (DATACLASS, ("int = 1\n", "int = 1\n    more = 2\n"), True),
         # one of two values can't be a default
         (
             f"{DATACLASS}    more: int = 2\n",

@@ -21,6 +21,7 @@ from kl_hooks.proof.facts import (
     NOT_ASSESSED,
     STALE,
     VALID,
+    Definition,
     Difference,
     FileChange,
     FileSymbols,
@@ -1113,6 +1114,11 @@ def test_definitions_are_known_only_where_nothing_else_speaks_against_a_test() -
         comparison = Comparison(recorded_run(incomplete=incomplete), difference)
         test = comparison.test(A)
         assert changed_definitions(comparison, Effects(comparison), test) == definitions
+    header = {"app.py": BEFORE["app.py"].replace("def f():", "def f(more=1):")}
+    comparison = Comparison(RUN, difference_of(BEFORE, {**BEFORE, **header}))
+    assert changed_definitions(comparison, Effects(comparison), comparison.test(A)) == {
+        Definition("app.py", "f")
+    }
 
 
 KEEP = "def keep(function):\n    return function\n"

@@ -569,13 +569,40 @@ def test_slow_patterns_wait_for_their_first_need() -> None:
     assert done.stdout.splitlines() == ["0 0", "1 0", "1 1"]
 
 
-@pytest.mark.parametrize("tokens", redaction._TOKENS, ids=lambda tokens: tokens.rule)
+def _alternatives(pattern: str) -> list[str]:
+    """What `|` separates outside of groups and sets."""
+    parts, depth, start = [], 0, 0
+    for position, sign in enumerate(pattern):
+        depth += (sign in "([") - (sign in ")]")
+        if sign == "|" and not depth:
+            parts.append(pattern[start:position])
+            start = position + 1
+    return [*parts, pattern[start:]]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "pattern"),
+    [(tokens, part) for tokens in redaction._TOKENS for part in _alternatives(tokens.pattern)],
+    ids=lambda value: value if isinstance(value, str) else value.rule,
+)
 @given(data=st.data())
 def test_each_token_has_a_sign_of_its_service(
-    tokens: redaction._Tokens, data: st.DataObject
+    tokens: redaction._Tokens, pattern: str, data: st.DataObject
 ) -> None:
-    token = data.draw(st.from_regex(tokens.pattern, fullmatch=True))
+    token = data.draw(st.from_regex(pattern, fullmatch=True))
     assert any(sign in token for sign in tokens.signs)
+
+
+def test_a_text_is_searched_for_signs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each word it takes longer than the patterns."""
+    searched: list[str] = []
+    search = redaction._may_hold_token
+    monkeypatch.setattr(
+        redaction, "_may_hold_token", lambda text: searched.append(text) or search(text)
+    )
+    text = " ".join(f"tests/test_orders.py::test_total_{number}" for number in range(100))
+    assert redact(text) == text
+    assert searched == [text]
 
 
 def test_patterns_are_compiled_although_a_suite_has_replaced_re(
