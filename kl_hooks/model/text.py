@@ -129,7 +129,7 @@ one of any name.
 _SIGNATURE: Final = (
     rf"<(?=/\w|[!?|]|<SYS>>)|(?<!\w)<(?=(?i:{_DELIMITERS})[\s/>])|<(?=(?:{_DELIMITERS})[\s/>])"
 )
-"""The same where code stands outside of quoted lines; `Option<User>` is the name of a type there."""
+"""The same for code outside of quoted lines, where `Option<User>` is the name of a type."""
 _FENCE: Final = r"`{3,}|~{3,}"
 
 
@@ -142,7 +142,7 @@ def defuse(text: str) -> str:
 
 def defuse_signature(signature: str) -> str:
     """A signature as its file has it (`Option<u64>`), but for control, hidden and bidirectional
-    characters, fences, and what opens a turn or closes a tag: it may stand outside of quoted lines.
+    characters, fences, and what opens a turn or closes a tag, since it may be outside of quoted lines.
     """
     return _unfenced(re.sub(_SIGNATURE, r"\\x3c", safe_text(signature)))
 
