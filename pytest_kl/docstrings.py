@@ -53,7 +53,7 @@ class Docstrings:
         site = dirname(dirname(__file__))
         own = [join(site, package) + os.sep for package in ("pytest_kl", "kl_hooks")]
         self._recording = (self._pytest, *own)
-        """Whoever shows a docstring there shows it for no test."""
+        """Code there shows docstrings for no test."""
 
     def readers(self, code: CodeType) -> list[CodeType]:
         """The functions in code that is not of the repository: of a module, or of a function."""

@@ -88,8 +88,8 @@ def loads_attribute(code: CodeType, name: str) -> bool:
     """Whether code asks something for this attribute, or has a text of this name, for `getattr` or
     the like.
     """
-    names = [constant for constant in code.co_consts if type(constant) is tuple]
-    if has_text(code, name) or any(_has_text(constants, name) for constants in names):
+    inner = [constant for constant in code.co_consts if type(constant) is tuple]
+    if any(has_text(constants, name) for constants in (code.co_consts, *inner)):
         return True
     if name not in code.co_names:
         return False
@@ -99,12 +99,8 @@ def loads_attribute(code: CodeType, name: str) -> bool:
     )
 
 
-def has_text(code: CodeType, text: str) -> bool:
+def has_text(constants: tuple[object, ...], text: str) -> bool:
     """Whether a text is among the constants of code."""
-    return _has_text(code.co_consts, text)
-
-
-def _has_text(constants: tuple[object, ...], text: str) -> bool:
     # the types first: with `python -bb` a text can't be compared with bytes
     return any(type(constant) is str and constant == text for constant in constants)
 

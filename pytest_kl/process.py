@@ -75,8 +75,8 @@ _NOT_COMPARED: Final[Mapping[str, frozenset[str]]] = {
     # how often importlib.invalidate_caches() was called
     "_frozen_importlib_external._NamespacePath": frozenset(("_epoch",)),
 }
-"""Modules and classes of the standard library → public names in which they store what they compute,
-and those that are compared elsewhere.
+"""Modules and classes of the standard library → public names in which they store what they
+compute, and those that are compared elsewhere.
 """
 _NONE: Final = frozenset[str]()
 _STANDARD: Final = sys.stdlib_module_names
@@ -256,7 +256,7 @@ class _OfLibrary(NamedTuple):
         containers: dict[str, _Container] = {}
         objects: dict[str, _Values] = {}
         names: list[str] = []
-        for name, value in dict(space).items():
+        for name, value in [*space.items()]:
             kind = type(value)
             if is_reserved(name) or kind in _DEFINITIONS or issubclass(kind, type | ModuleType):
                 continue
@@ -461,7 +461,7 @@ class Process:
             return
         self._seen.add(identity(space))
         # most of what a module has is a definition: each further look is at the rest alone
-        others = [item for item in dict(space).items() if type(item[1]) not in _DEFINITIONS]
+        others = [item for item in [*space.items()] if type(item[1]) not in _DEFINITIONS]
         self._registrations.add([kind for _, kind in others if issubclass(type(kind), ABCMeta)])
         if self._is_own(module):
             self._add_own(name, module, space)  # type: ignore[arg-type]
@@ -501,7 +501,7 @@ class Process:
                 self._functions.append(_Functions(label, functions))
         self._containers += [
             _Container(f"{name}.{key}", value, is_table=False)
-            for key, value in dict(space).items()
+            for key, value in [*space.items()]
             if type(value) is bytearray and len(value) <= _MOST_BYTES
         ]
         # the members of an enumeration are there as long as their class
@@ -517,7 +517,6 @@ class Process:
         self, label: str, module_space: Mapping[str, Any], space: Mapping[str, Any]
     ) -> None:
         omitted = _NOT_COMPARED.get(label, _NONE)
-        # no copy: of a class it would look each name up, and a name may have a hash of its own
         names = [
             name
             for name, value in [*space.items()]
@@ -563,7 +562,7 @@ class Process:
             space = module_namespace(other)  # type: ignore[arg-type]
             self._containers += [
                 _Container(f"{space.get('__name__')}.{key}", value, type(value) in (dict, set))
-                for key, value in dict(space).items()
+                for key, value in [*space.items()]
                 if type(value) in CONTAINERS and not is_reserved(key) and len(value) <= _MOST_ITEMS
             ]
 

@@ -535,7 +535,7 @@ class States:
             if gets(code, name):
                 named.update(dict.fromkeys(self._caches[name]))
         asked = dict.fromkeys((*code.co_names, *stores.named))
-        if SUBCLASSES in code.co_names or has_text(code, SUBCLASSES):
+        if SUBCLASSES in code.co_names or has_text(code.co_consts, SUBCLASSES):
             named[self._subclasses] = None
             values = [space.get(name) for name in code.co_names]
             classes = [value for value in values if issubclass(type(value), type)]

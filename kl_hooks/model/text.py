@@ -142,7 +142,8 @@ def defuse(text: str) -> str:
 
 def defuse_signature(signature: str) -> str:
     """A signature as its file has it (`Option<u64>`), but for control, hidden and bidirectional
-    characters, fences, and what opens a turn or closes a tag, since it may be outside of quoted lines.
+    characters, fences, and what opens a turn or closes a tag, since it may be outside of quoted
+    lines.
     """
     return _unfenced(re.sub(_SIGNATURE, r"\\x3c", safe_text(signature)))
 

@@ -223,8 +223,8 @@ class _Tokens(NamedTuple):
 
     rule: str
     signs: tuple[str, ...]
-    """Each token of the service has one of these in it. Most texts have none, and then no pattern is
-    compiled, which takes 5 ms.
+    """Each token of the service has one of these in it. Most texts have none, and then no pattern
+    is compiled, which takes 5 ms.
     """
     pattern: str
 
