@@ -77,7 +77,9 @@ def _stored_facts(
     """What the store knows of these contents; nothing where there is no database yet. KlError if it
     can't be read.
     """
-    with store.reading("graph") as db:
+    from kl_hooks.code.plugin import CODE  # with pluggy; most commands look at no file
+
+    with store.reading("graph", (CODE,)) as db:
         if db is None:
             return {}
         return load_stored(db, wanted)

@@ -91,8 +91,10 @@ Names, heads and hashes stored once are 0.16 of the size of the source (Django 5
 """
 
 
-kl_schema = schema_hook(Schema("code", "graph", (TABLES,), before=7))
+CODE: Final = Schema("code", "graph", (TABLES,), before=7)
 """Facts by content, files, symbols, and what modules are named by."""
+
+kl_schema = schema_hook(CODE)
 
 
 @hookimpl

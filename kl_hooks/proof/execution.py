@@ -21,6 +21,7 @@ from kl_hooks.code.decorators import full_names, is_executed_by_calls_alone
 from kl_hooks.code.file_facts import facts_under, load, modules_of, outlines, scan_missing
 from kl_hooks.code.languages import content_keys, scanners_of
 from kl_hooks.code.modules import MARKERS, ModuleIndex, absolute
+from kl_hooks.code.plugin import CODE
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.distributions import Uses
 from kl_hooks.evidence.executed import (
@@ -289,7 +290,7 @@ class _Resolver:
         """Path → module: as in the graph where that is current, else decided from what all files
         import.
         """
-        with self._ws.store.reading("graph") as db:
+        with self._ws.store.reading("graph", (CODE,)) as db:
             if db is not None:
                 rows = db.rows("SELECT path, blob, scanner, module FROM files")
             else:
@@ -306,7 +307,7 @@ class _Resolver:
         wanted = {self._keys[path] for path in paths}
         missing = {key for key in wanted if not self._has(key, symbols)}
         if missing:
-            with self._ws.store.reading("graph") as db:
+            with self._ws.store.reading("graph", (CODE,)) as db:
                 self._known.update(load(db, missing, symbols) if db is not None else {})
         todo = [path for path in paths if not self._has(self._keys[path], symbols)]
         for start in range(0, len(todo), _AT_ONCE):
@@ -411,7 +412,7 @@ class _Resolver:
         """Path → the outline of a file that has decorators."""
         decorated = [path for path, facts in self._facts.items() if facts["decorators"]]
         wanted = {self._keys[path] for path in decorated} - self._fresh.keys()
-        with self._ws.store.reading("graph") as db:
+        with self._ws.store.reading("graph", (CODE,)) as db:
             stored = outlines(db, wanted) if db is not None else {}
         fresh = {key: facts["outline"] for key, facts in self._fresh.items()}
         by_key = stored | fresh

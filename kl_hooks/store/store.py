@@ -66,8 +66,10 @@ class Store:
         """Database → its `_schema_version` when it was found complete and up to date: a command
         opens one 50 times.
         """
-        self._idle: dict[str, Database] = {}
-        """Database → an open connection that nobody reads from at the moment, see `reusing`."""
+        self._idle: dict[tuple[str, tuple[Schema, ...]], Database] = {}
+        """(database, whose tables were looked at) → an open connection that nobody reads from at
+        the moment, see `reusing`.
+        """
         self._idle_in: int | None = None
         """The thread whose connections these are; None: connections are closed after each reading.
         """
@@ -85,8 +87,9 @@ class Store:
             with self._server_writing(what) as db:
                 yield db
             return
-        if self._idle_in == threading.get_ident() and (idle := self._idle.pop(database, None)):
-            idle.close()  # what is written may make the file anew
+        if self._idle_in == threading.get_ident():
+            for checked in [checked for checked in self._idle if checked[0] == database]:
+                self._idle.pop(checked).close()  # what is written may make the file anew
         with ExitStack() as stack:
             # around the opening alone: an OSError of the caller's block is not one of the state
             # directory
@@ -119,8 +122,13 @@ class Store:
         self._waited.pop(database, None)
 
     @contextmanager
-    def reading(self, database: str = "kl") -> Iterator[Database | None]:
+    def reading(
+        self, database: str = "kl", schemas: tuple[Schema, ...] = ()
+    ) -> Iterator[Database | None]:
         """The database for reading; None where it does not exist (for `graph`: or is of no use).
+
+        `schemas`: whose tables alone are read. Then nobody asks for those of others, for which all
+        plugins would be imported.
 
         An older one is brought up to date first; where that can't be done, and a newer one, is read
         as it is. Raises StoreBusy, StoreDamaged, EnvironmentProblem as `writing` does.
@@ -136,15 +144,16 @@ class Store:
             idle = self._idle
         else:
             idle = None
-        db = idle.pop(database, None) if idle else None
+        checked = database, schemas
+        db = idle.pop(checked, None) if idle else None
         if db is None:
             with _os_errors_as_problems(self._path(database)):
-                db = self._open_to_read(database)
+                db = self._open_to_read(database, schemas)
         try:
             yield db
         finally:
             if db and (
-                idle is None or idle is not self._idle or idle.setdefault(database, db) is not db
+                idle is None or idle is not self._idle or idle.setdefault(checked, db) is not db
             ):
                 db.close()
 
@@ -273,16 +282,17 @@ class Store:
             raise
         return db
 
-    def _open_to_read(self, database: str) -> Database | None:
+    def _open_to_read(self, database: str, schemas: tuple[Schema, ...]) -> Database | None:
         path = self._path(database)
         try:
             db = self._as_it_is(path)
             if db is None or self._sound.get(path) == _schema_version(db):
                 return db
-            if self._is_current(database, db):
-                self._sound[path] = _schema_version(db)
+            if self._is_current(database, db, schemas):
+                if not schemas:
+                    self._sound[path] = _schema_version(db)
                 return db
-            if database == "kl" or not self._newer(database, db):
+            if database == "kl" or not self._newer(database, db, schemas):
                 db.close()
                 self._bring_up_to_date(database)
                 db = self._as_it_is(path)
@@ -291,7 +301,9 @@ class Store:
                 raise
             return None
         # what could not be brought up to date: evidence is read as it is, what is derived is not
-        if db is None or (steps_taken(db) if database == "kl" else self._is_current(database, db)):
+        if db is None or (
+            steps_taken(db) if database == "kl" else self._is_current(database, db, schemas)
+        ):
             return db
         db.close()
         return None
@@ -326,13 +338,17 @@ class Store:
         self._bring_up_to_date("kl" if path == self.state.database else "graph")
         return once()
 
-    def _is_current(self, database: str, db: Database) -> bool:
-        """No step is missing; for what is derived: nor is anything newer than we know."""
-        return _has_all_steps(db, self._of(database)) and (
-            database == "kl" or not self._newer(database, db)
+    def _is_current(self, database: str, db: Database, schemas: tuple[Schema, ...]) -> bool:
+        """No step is missing; for what is derived: nor is anything newer than we know. `schemas`:
+        see `reading`.
+        """
+        return _has_all_steps(db, schemas or self._of(database)) and (
+            database == "kl" or not self._newer(database, db, schemas)
         )
 
-    def _newer(self, database: str, db: Database) -> StoreNewer | None:
+    def _newer(
+        self, database: str, db: Database, schemas: tuple[Schema, ...] = ()
+    ) -> StoreNewer | None:
         """The exception for one that a newer kl made; None for all others."""
         from kl_hooks.store.sqlite import FORMAT
 
@@ -345,7 +361,9 @@ class Store:
             return newer_error(path, f"format {version[0]}", f"format {FORMAT}")
         try:
             _refuse_newer(
-                db, self._of(database), path if db.dialect == "sqlite" else self.server.place
+                db,
+                schemas or self._of(database),
+                path if db.dialect == "sqlite" else self.server.place,
             )
         except StoreNewer as problem:
             return problem

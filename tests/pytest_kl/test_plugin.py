@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from kl_hooks.code.query.session import refresh_graph
+from kl_hooks.workspace import open_workspace
+
 from .recorded import PLUGIN, environment, only, recorded, repository, run_pytest
 
 TEST = {"test_x.py": "def test_a(): pass\n"}
@@ -62,6 +65,18 @@ def test_a_recorded_run_imports_nothing_heavy(tmp_path: Path) -> None:
     project = repository(tmp_path, {**TEST, **conftest})
     assert "heavy []" in run_pytest(project, "-s", forked=False).stdout
     assert only(project).result["verdict"] == "passed"
+
+
+def test_a_recorded_run_imports_no_plugin_of_ours_beside_a_graph(tmp_path: Path) -> None:
+    show = (
+        "atexit.register(lambda: print('loaded', [name for name in ('kl_hooks.plugins', 'sqlite3')"
+        " if name in sys.modules]))"
+    )
+    conftest = {"conftest.py": f"import atexit\nimport sys\n\n{show}\n"}
+    project = repository(tmp_path, {**TEST, **conftest})
+    refresh_graph(open_workspace(project))
+    # the graph was read, for names of modules
+    assert "loaded ['sqlite3']" in run_pytest(project, "-s", forked=False).stdout
 
 
 @pytest.mark.once

@@ -171,6 +171,46 @@ def test_a_thread_that_asks_often_opens_a_database_once_and_sees_what_others_wri
     assert opened[6:] == ["read"]
 
 
+def test_who_reads_the_tables_of_one_package_asks_for_those_of_no_other(
+    store: Store, state: State
+) -> None:
+    def ask() -> list[Schema]:
+        raise AssertionError("all plugins would be imported")
+
+    code = schema(DERIVED, owner="code", database="graph")
+    alone = Store(state, ask, {})
+    with alone.reading("graph", (code,)) as db:
+        assert db is not None
+        assert db.rows("SELECT * FROM link") == [("x", "y")]
+    other = schema(DERIVED, "CREATE TABLE more (x TEXT);", owner="code", database="graph")
+    newer = Store(state, lambda: [other], {})
+    with newer.reading("graph", (other,)) as db:
+        assert db is not None, "it was brought up to date"
+        assert db.rows("SELECT * FROM more") == []
+    with Store(state, lambda: [code], {}).reading("graph", (code,)) as db:
+        assert db is None, "a newer kl made it"
+
+
+def test_a_database_of_which_a_part_was_looked_at_is_looked_at_again_for_all(
+    store: Store, state: State
+) -> None:
+    code = schema(DERIVED, owner="code", database="graph")
+    records = schema("CREATE TABLE authored (x TEXT);", owner="records", database="graph")
+    all_of_it = Store(state, lambda: [code, records], {})
+    with all_of_it.reusing():
+        with all_of_it.reading("graph", (code,)) as db:
+            assert db is not None
+            assert db.rows("SELECT * FROM link") == [("x", "y")]
+        with all_of_it.reading("graph") as db:
+            assert db is not None
+            assert db.rows("SELECT * FROM authored") == []
+        with all_of_it.reading("graph", (code,)) as idle:
+            pass
+        with all_of_it.writing("graph"), pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            assert idle is not None
+            idle.rows("SELECT * FROM link")
+
+
 def test_a_busy_lock_is_waited_for_once(store: Store, state: State) -> None:
     with store_lock(state.lock, wait=0, what="kl sync"):
         for most in (5.0, 0.2):
