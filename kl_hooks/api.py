@@ -15,9 +15,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
 
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.record import Record
 from kl_hooks.workspace import (
     FailingSources,

@@ -7,9 +7,11 @@ configuration names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pluggy
+
+from kl_hooks.model.definitions import NamedTuple
 
 if TYPE_CHECKING:
     from kl_hooks.model.claim import Observation

@@ -10,10 +10,9 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import Clock, FixedClock, SystemClock
 from kl_hooks.config.settings import Settings, load_settings
@@ -25,6 +24,7 @@ from kl_hooks.git.repository import (
     is_tracked,
     read_git_settings,
 )
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.problem import Problem
 from kl_hooks.store.state import State, clone_id, locate_state, state_of_server
 from kl_hooks.store.store import Store
@@ -132,9 +132,8 @@ def _described(root: Path) -> tuple[list[Kind], list[Problem]]:
     return read_kinds(root)
 
 
-@dataclass(frozen=True)
-class Workspace:
-    """The opened repository. Made by `open_workspace`."""
+class _Workspace(NamedTuple):
+    """The parts of `Workspace`, which stores also what it computes of them."""
 
     root: Path
     """Top of the working tree; without git the folder that contains `.kl/`, or the folder asked
@@ -148,11 +147,15 @@ class Workspace:
     clock: Clock
     environ: Mapping[str, str]
     make_plugins: Callable[[], pluggy.PluginManager]
-    failing_sources: FailingSources = field(default_factory=FailingSources)
+    failing_sources: FailingSources = FailingSources()
     missing_plugins: tuple[UsageProblem, ...] = ()
     """Of the plugins that the user named, those that are not installed or can't be imported, and
     why.
     """
+
+
+class Workspace(_Workspace):
+    """The opened repository. Made by `open_workspace`."""
 
     @property
     def plugins(self) -> pluggy.PluginManager:

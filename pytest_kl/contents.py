@@ -49,9 +49,10 @@ from types import (
     SimpleNamespace,
     WrapperDescriptorType,
 )
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
+from kl_hooks.model.definitions import NamedTuple
 from pytest_kl.registered import Subclasses
 
 PLAIN: Final = frozenset((str, bytes, int, float, bool, complex, type(None)))

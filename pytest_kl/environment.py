@@ -7,7 +7,6 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
@@ -19,6 +18,7 @@ import pytest
 
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.worktree import FileListing
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.doctests import has_examples
 from kl_hooks.model.receipt import FACT_CLASSES
 
@@ -46,7 +46,7 @@ NARROWING = {
     "setupplan": "setup_plan",
 }
 """pytest's name of an option, and ours."""
-_HEADER = re.compile(r"(?m)^(Name|Version): *(\S.*?)\r?$")
+_HEADER = lazy_pattern(r"(?m)^(Name|Version): *(\S.*?)\r?$")
 OVERRIDES = ("python_files", "python_classes", "python_functions", "testpaths", "norecursedirs")
 """Settings that define what a test is: `-o` on the command line makes another project of it."""
 NAMED = 3

@@ -19,7 +19,6 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.machinery import ModuleSpec, SourcelessFileLoader
 from io import FileIO
@@ -29,12 +28,13 @@ from os import getcwd as _getcwd
 from os import stat as _stat
 from os.path import basename, dirname, islink, join, realpath
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.git.files import ignored_paths
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.worktree import FileListing
 from kl_hooks.model.canonical import replace_surrogates
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from pytest_kl.distributions import Environment
 
 MOST: Final = 50
@@ -77,10 +77,10 @@ ours.
 """
 _STANDARD: Final = sys.stdlib_module_names
 _SORTS: Final = ("same", "compiled", "different", "absent", "unknown", "sourceless")
-_INSTALLED: Final = re.compile(r"/(?:site|dist)-packages/")
-_LEGACY_NAMESPACE: Final = re.compile(rb"declare_namespace|extend_path")
-_NAME: Final = re.compile(r"""\bname\s*=\s*["']?([A-Za-z0-9][A-Za-z0-9._-]*)""")
-_LAYOUT: Final = re.compile(r"""(?m)^.*(?:where|from|package|source|""|'').*$""")
+_INSTALLED: Final = lazy_pattern(r"/(?:site|dist)-packages/")
+_LEGACY_NAMESPACE: Final = lazy_pattern(rb"declare_namespace|extend_path")
+_NAME: Final = lazy_pattern(r"""\bname\s*=\s*["']?([A-Za-z0-9][A-Za-z0-9._-]*)""")
+_LAYOUT: Final = lazy_pattern(r"""(?m)^.*(?:where|from|package|source|""|'').*$""")
 
 
 class Loaded(NamedTuple):
@@ -91,9 +91,8 @@ class Loaded(NamedTuple):
     loader: Any
 
 
-@dataclass(frozen=True)
-class Content:
-    """The Python files of a content tree; paths from its top, `/` between."""
+class _Content(NamedTuple):
+    """The parts of `Content`, which stores also what it computes of them."""
 
     top: str
     """The real path of the working tree's top folder."""
@@ -102,6 +101,10 @@ class Content:
     """Folders with a project file; the top is always one."""
     nested: tuple[str, ...] = ()
     """Submodules and other repositories inside this one, with `/` at the end."""
+
+
+class Content(_Content):
+    """The Python files of a content tree; paths from its top, `/` between."""
 
     @classmethod
     def of(cls, repo: Repository, listing: FileListing) -> Content:
@@ -193,12 +196,12 @@ class Content:
                     yield root, path
 
 
-@dataclass
 class _Projects:
     """Where the packages of a content are, by its project files."""
 
-    content: Content
-    _texts: dict[str, str] = field(default_factory=dict)
+    def __init__(self, content: Content) -> None:
+        self.content = content
+        self._texts: dict[str, str] = {}
 
     def distributes(self, root: str, path: str) -> bool:
         """Whether the file is imported from `root` where the project is installed."""

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from opcode import opmap
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from weakref import ref
 
+from kl_hooks.model.definitions import NamedTuple
 from pytest_kl.stores import (
     ANY,
     ENTRY_POINTS,

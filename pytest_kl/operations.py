@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from opcode import opmap, opname
 from types import CodeType
-from typing import Final, NamedTuple
+from typing import Final
 
+from kl_hooks.model.definitions import NamedTuple
 from pytest_kl.stores import MUTATORS
 
 _NAMED: Final = tuple(

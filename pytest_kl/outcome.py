@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, counted_outcome
 from kl_hooks.model.text import counted, name_list, one_line
 from kl_hooks.store.redaction import redact

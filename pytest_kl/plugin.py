@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Generator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -158,6 +159,8 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
         from pytest_kl import docstrings, memoization, reads, states, watch, written
         from pytest_kl.tracer import Tracer
 
+        _import_what_records()
+
         children = None
         if option("kl_symbols_subprocess", None) or config.getini("kl_symbols_subprocess"):
             from pytest_kl.children import Children
@@ -177,6 +180,18 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
             tracer.start()
         except Exception as problem:
             tracer.fail(problem)
+
+
+def _import_what_records() -> None:
+    """Import what this process will need, before anything is watched: an import that is watched
+    costs half as much again, and what a conftest replaces is not replaced for us.
+    """
+    import_module("pytest_kl.failures")
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        import_module("pytest_kl.interference")
+    else:
+        import_module("kl_hooks.proof.execution")
+        import_module("pytest_kl.recorder")
 
 
 class _SymbolHooks:

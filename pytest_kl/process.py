@@ -30,8 +30,9 @@ from types import (
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from kl_hooks.model.definitions import NamedTuple
 from pytest_kl.contents import (
     CONTAINERS,
     MISSING,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -30,6 +30,7 @@ from kl_hooks.evidence.capture import (
 from kl_hooks.evidence.distributions import DISTRIBUTIONS
 from kl_hooks.evidence.provenance import edits_since, worktree_state
 from kl_hooks.git.worktree import WorktreeState
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import run_outcome
 from kl_hooks.model.text import counted, one_line
 from kl_hooks.store.files import write_atomic

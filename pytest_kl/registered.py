@@ -10,8 +10,10 @@ from __future__ import annotations
 import abc
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from weakref import ref
+
+from kl_hooks.model.definitions import NamedTuple
 
 _identity: Final = object.__hash__
 """`id` would raise an audit event for each class."""

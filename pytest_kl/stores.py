@@ -26,7 +26,9 @@ from collections.abc import (
 from dis import HAVE_ARGUMENT, opname, stack_effect
 from functools import lru_cache
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from kl_hooks.model.definitions import NamedTuple
 
 Place = tuple[str, ...]
 _MOST_STEPS: Final = 5

@@ -12,7 +12,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from kl_hooks.model.definitions import NamedTuple
 
 
 class Moment(StrEnum):

@@ -19,19 +19,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.agents.adapters import AGENTS, ASKING, FOLDER, PYTHON, SETTING, Agent, Moment
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.repository import Repository, git_in
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.shipped import form
 from kl_hooks.store.files import read_small, write_atomic
 from kl_hooks.store.state import prepare_state
 from kl_hooks.workspace import Workspace
 
-_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
-_SCALAR: Final = re.compile(r"[^\s,\]}]+")
-_SPACE: Final = re.compile(r"[ \t\r\n]*")
+_STRING: Final = lazy_pattern(r'"(?:[^"\\]|\\.)*"')
+_SCALAR: Final = lazy_pattern(r"[^\s,\]}]+")
+_SPACE: Final = lazy_pattern(r"[ \t\r\n]*")
 
 
 @dataclass(slots=True)
@@ -265,8 +266,8 @@ _TOML: Final = (
     '# kl:begin\n[mcp_servers.kl]\ncommand = "sh"\n'
     f"args = {json.dumps(_SERVER['args'])}\n# kl:end\n"
 )
-_TOML_BLOCK: Final = re.compile(r"\n?# kl:begin\n.*?# kl:end\n", re.DOTALL)
-_BLOCK: Final = re.compile(
+_TOML_BLOCK: Final = lazy_pattern(r"\n?# kl:begin\n.*?# kl:end\n", re.DOTALL)
+_BLOCK: Final = lazy_pattern(
     r"\n?<!-- kl:begin ([0-9a-f]{12}) -->\n(.*?)<!-- kl:end -->\n?", re.DOTALL
 )
 _MADE: Final = "installed.json"

@@ -16,7 +16,7 @@ import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.arch.baseline import apply_baseline
 from kl_hooks.arch.content import WORKTREE, load_content, utc_day
@@ -43,6 +43,7 @@ from kl_hooks.code.scanner.parser import lines_of
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git import files
 from kl_hooks.graph.algorithms import components
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.manifest import MANIFEST, Manifest, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import split_id
@@ -52,7 +53,7 @@ from kl_hooks.workspace import Workspace
 
 _AT_ONCE: Final = ("import", "star import")
 """Methods of imports that run when the module is imported."""
-_READS_ANNOTATIONS = re.compile(rb"\b(get_type_hints|get_annotations|eval_str|__annotations__)\b")
+_READS_ANNOTATIONS = lazy_pattern(rb"\b(get_type_hints|get_annotations|eval_str|__annotations__)\b")
 _ImportEdge = tuple[str, str]  # (importing file, imported file)
 _ENFORCED: Final = (
     "only annotations use it, and the manifest enforces imports for type checkers too"

@@ -14,12 +14,11 @@ Namespaces, which may have no files, are compared by name.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.arch.content import (
     MAX_BASELINE_BYTES,
@@ -38,6 +37,7 @@ from kl_hooks.code.languages import READ_NAMES, names_of_language
 from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import ci
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.manifest import (
     BASELINE,
     MANIFEST,
@@ -113,9 +113,9 @@ def baseline_bytes(entries: Iterable[BaselineEntry]) -> bytes:
 
 # git's conflict markers are seven signs by default (gitattributes(5), conflict-marker-size); `|`
 # with diff3
-_MARKER: Final = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: .*|\r?)")
-_LIST: Final = re.compile(r'"violations"\s*:\s*\[')
-_BETWEEN: Final = re.compile(r"[\s,]*")
+_MARKER: Final = lazy_pattern(r"(?:<{7}|={7}|>{7}|\|{7})(?: .*|\r?)")
+_LIST: Final = lazy_pattern(r'"violations"\s*:\s*\[')
+_BETWEEN: Final = lazy_pattern(r"[\s,]*")
 _MOST_PROBLEMS: Final = 100
 _AGAIN: Final = (
     "Take it from git (git checkout -- .kl/baseline.json), or delete it and run: kl arch baseline"
@@ -450,7 +450,7 @@ def apply_baseline(
     match = match_baseline(
         entries, verdict.violations, {plain_name(name) for name in modules.values()}
     )
-    return replace(verdict, violations=match.new, accepted=match.accepted, baseline=BASELINE), match
+    return verdict._replace(violations=match.new, accepted=match.accepted, baseline=BASELINE), match
 
 
 def shrink_baseline(ws: Workspace, verdict: Verdict, match: _Match, content: Content) -> str:

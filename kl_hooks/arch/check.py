@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kl_hooks.arch.content import (
     STAGED,
@@ -28,6 +28,7 @@ from kl_hooks.evidence.capture import new_run_id, not_recorded, record_check
 from kl_hooks.evidence.provenance import ci, producer
 from kl_hooks.git.objects import read_blobs
 from kl_hooks.git.repository import Repository, merge_base, resolve_commit
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Manifest, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.store.files import read_small
@@ -77,13 +78,13 @@ def run_check(
     if verdict.violations:
         from kl_hooks.arch.content import decision_titles
 
-        verdict = replace(
-            verdict, titles=decision_titles(content, {one.decision for one in verdict.violations})
+        verdict = verdict._replace(
+            titles=decision_titles(content, {one.decision for one in verdict.violations})
         )
     if options.manifest:
         return verdict, list(survey.notes)
     ended = ended_decisions(ws, content, manifest)
-    verdict = replace(verdict, warnings=(*verdict.warnings, *ended))
+    verdict = verdict._replace(warnings=(*verdict.warnings, *ended))
     run = new_run_id()
     remarks = [*survey.notes, *shrunk, *_record(ws, verdict, content, run)]
     return verdict, [*remarks, *(_index_violations(ws, verdict, run) if source == WORKTREE else ())]
@@ -95,7 +96,7 @@ def _verdict_without_rules(
     """The verdict on a content without a manifest: none, unless removing it is what loosens."""
     nothing = Verdict(Manifest(MANIFEST, ()), (), (), (), 0, source, trusted=options.trust)
     before = _rules_before(ws, content, options)
-    removed = replace(nothing, loosened=_loosened(before, nothing, None, content, options))
+    removed = nothing._replace(loosened=_loosened(before, nothing, None, content, options))
     if removed.clean:
         return None, [f"warning: {problem}" for problem in removed.loosened]
     return removed, []
@@ -121,8 +122,7 @@ def _with_other_rules(
         verdict = _with_contracts(ws, verdict, survey)
     # before the baseline is applied: the rules of both contents are compared with the accepted
     # violations too
-    return replace(
-        verdict,
+    return verdict._replace(
         loosened=_loosened(before, verdict, survey, content, options),
         trusted=options.trust,
     )
@@ -175,7 +175,7 @@ def _with_unmatched_paths(
     errors, warnings = check_unmatched(
         verdict.manifest, content, survey.modules, unmatched, revisions, accepted_layers
     )
-    return replace(verdict, emptied=tuple(errors), warnings=(*warnings, *verdict.warnings))
+    return verdict._replace(emptied=tuple(errors), warnings=(*warnings, *verdict.warnings))
 
 
 def _with_contracts(ws: Workspace, verdict: Verdict, survey: Survey) -> Verdict:
@@ -233,7 +233,7 @@ def _with_baseline(ws: Workspace, verdict: Verdict, survey: Survey) -> tuple[Ver
     if verdict.violations:  # suggestions read sources, so only new violations get one
         new = {(one.path, one.line) for one in verdict.violations}
         again = judge(verdict.manifest, survey, utc_day(ws), verdict.source, new).violations
-        verdict = replace(verdict, violations=_with_suggestions(verdict.violations, again))
+        verdict = verdict._replace(violations=_with_suggestions(verdict.violations, again))
     shrunk = shrink_baseline(ws, verdict, matched, survey.content)
     return verdict, [shrunk] if shrunk else []
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.clock import DAY, iso
 from kl_hooks.code.languages import READ_NAMES, is_read
@@ -20,6 +20,7 @@ from kl_hooks.git.files import FileEntry
 from kl_hooks.git.objects import read_blobs
 from kl_hooks.git.repository import Repository, head, merge_base, resolve_commit
 from kl_hooks.git.worktree import WorktreeScan, scan_worktree
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Manifest
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import RECORD_ID
@@ -211,7 +212,7 @@ def pushed_commits(environ: Mapping[str, str], lines: Sequence[str]) -> dict[str
     return {"HEAD": ""}
 
 
-_RANGE: Final = re.compile(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
+_RANGE: Final = lazy_pattern(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
 _JUDGED_SUFFIXES: Final = (*READ_NAMES, MANIFEST, BASELINE)
 
 
@@ -266,8 +267,8 @@ def utc_day(ws: Workspace, later: int = 0) -> str:
 
 
 DECISIONS: Final = ".kl/knowledge/decisions/"
-_TITLE: Final = re.compile(r"title:[ \t]*(.+)")
-_HEADING: Final = re.compile(r"#[ \t]+(.+?)[ \t]*#*")
+_TITLE: Final = lazy_pattern(r"title:[ \t]*(.+)")
+_HEADING: Final = lazy_pattern(r"#[ \t]+(.+?)[ \t]*#*")
 
 
 def decision_titles(content: Content, wanted: Collection[str]) -> dict[str, str]:

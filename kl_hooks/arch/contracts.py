@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.arch.content import Content
 from kl_hooks.arch.layer_check import ContractResult
@@ -25,6 +25,7 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.files import UNREADABLE_BLOB, FileEntry
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.contract import Breach, Contract, Step
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.manifest import Manifest
 from kl_hooks.model.problem import Problem
 

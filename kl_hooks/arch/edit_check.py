@@ -5,12 +5,13 @@ or changed.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 
 if TYPE_CHECKING:
     from kl_hooks.git.files import FileEntry
@@ -54,11 +55,11 @@ def may_import(path: str) -> bool:
     return is_source(path)
 
 
-_NAMES: Final = re.compile(r"[\s,(]*[\w*][\s\w.,*]*([);#].*)?")
+_NAMES: Final = lazy_pattern(r"[\s,(]*[\w*][\s\w.,*]*([);#].*)?")
 """A line of Python that may name what an import over several lines imports."""
 _MARKS: Final = ("import", '"""', "'''", "\\")
 """Without one of these a line of Python begins no import, and turns no text into code."""
-_NAMES_ELSEWHERE: Final = re.compile(r"[\s,{}]*[\w$*][\s\w$,{}*#]*((//|;).*)?")
+_NAMES_ELSEWHERE: Final = lazy_pattern(r"[\s,{}]*[\w$*][\s\w$,{}*#]*((//|;).*)?")
 _MARKS_ELSEWHERE: Final = (
     *("import", "export", "from", "require", "use", "mod", "crate", "::"),
     *('"', "'", "`", "/*", "*/"),

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.arch.content import DECISIONS, load_content, record_id, require_repository, utc_day
 from kl_hooks.arch.import_survey import Survey, survey_imports
@@ -23,6 +23,7 @@ from kl_hooks.arch.propose import yaml_quoted
 from kl_hooks.code.modules import plain_name
 from kl_hooks.config.yaml import snake_case
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.manifest import MANIFEST, Allowance, Manifest, plain_terms
 from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.model.text import one_line, safe_text, suggest_spelling
@@ -31,7 +32,7 @@ from kl_hooks.store.files import folder_lock, read_small, write_atomic
 from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace
 
-_DAYS: Final = re.compile(r"([1-9][0-9]{0,3})d")
+_DAYS: Final = lazy_pattern(r"([1-9][0-9]{0,3})d")
 
 
 def last_day(until: str, ws: Workspace) -> str:
@@ -130,8 +131,8 @@ def decision_id(decision: str, known_ids: Collection[str]) -> str:
 
 # the line breaks of YAML 1.1 (section 5.4); an editor's `\n` alone would miss where PyYAML starts a
 # new line
-_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-_NOTHING: Final = re.compile("[ \t]*(?:#.*)?(?=[\n\r\x85\u2028\u2029]|$)")
+_BREAK: Final = lazy_pattern("\r\n|[\n\r\x85\u2028\u2029]")
+_NOTHING: Final = lazy_pattern("[ \t]*(?:#.*)?(?=[\n\r\x85\u2028\u2029]|$)")
 _KEY: Final = "exceptions"
 
 
@@ -474,7 +475,7 @@ def _folders(top: Path, folder: Path) -> None:
         (top / place).mkdir(exist_ok=True)
 
 
-_PLAIN_YAML: Final = re.compile(r"[A-Za-z][A-Za-z0-9 ._/-]*")
+_PLAIN_YAML: Final = lazy_pattern(r"[A-Za-z][A-Za-z0-9 ._/-]*")
 _MAX_LISTED: Final = 10
 """Imports that are listed."""
 

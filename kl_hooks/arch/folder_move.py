@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.arch.autofix import FileChange, replace_files
 from kl_hooks.arch.baseline import BaselineEntry, baseline_bytes, read_baseline
@@ -26,6 +26,7 @@ from kl_hooks.code.modules import imported_names, module_names, plain_name
 from kl_hooks.config.yaml import snake_case
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.repository import Repository
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Manifest
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted, one_line, suggest_spelling

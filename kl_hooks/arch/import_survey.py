@@ -55,6 +55,7 @@ from kl_hooks.code.modules import (
 from kl_hooks.code.scanner.parser import PARTIAL_WITH_IMPORTS, unavailable_facts
 from kl_hooks.config.compile_cache import read_entry, write_entry
 from kl_hooks.git.files import FileEntry
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link, split_id
 from kl_hooks.model.text import counted
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
 MAX_REREAD: Final = 8
 """Changed files that cost less to parse again than to write to the cache."""
 _INDEX_KIND: Final = "survey-3"
-_NO_PACKAGE: Final = re.compile(r"node_modules/(@/|[~#$][^/]*/)")
+_NO_PACKAGE: Final = lazy_pattern(r"node_modules/(@/|[~#$][^/]*/)")
 """A name outside of the repository that no package of npm can have: an alias (`@/`, `~/`, `#lib/`)
 which no configuration that is read explains.
 """
@@ -454,7 +455,7 @@ class _LazyFacts(Mapping[str, dict[str, Any]]):
         return len(self._entries)
 
 
-_DEFINED: Final = re.compile(
+_DEFINED: Final = lazy_pattern(
     rb"^(?:async def|def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]+)?=", re.MULTILINE
 )
 _Step = tuple[str, str]

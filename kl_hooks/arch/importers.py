@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.arch.content import load_content
 from kl_hooks.arch.contracts import check_contracts
@@ -19,6 +19,7 @@ from kl_hooks.arch.packages import package_folders
 from kl_hooks.arch.propose import yaml_quoted
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.contract import Contract, Option
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.manifest import MANIFEST, Allowance, Layer, Manifest
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.text import one_line

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.arch.import_survey import Survey
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, edges, layer_lookup, places_between
 from kl_hooks.code.languages import names_of_language
 from kl_hooks.code.modules import plain_name
 from kl_hooks.graph.algorithms import components
+from kl_hooks.model.definitions import EMPTY, NamedTuple
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Allowance, Layer, Manifest, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link, split_id
@@ -33,8 +33,7 @@ class ContractResult(NamedTuple):
     """Files of the packages that were looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The answer of one check."""
 
     manifest: Manifest
@@ -55,7 +54,7 @@ class Verdict:
     """What the baseline accepts."""
     baseline: str = ""
     """Path of the baseline that was applied; empty where there was none."""
-    titles: Mapping[str, str] = field(default_factory=dict)
+    titles: Mapping[str, str] = EMPTY
     """Record id → title, of the decisions behind the rules that were broken, where those records
     are known.
     """
@@ -88,7 +87,7 @@ class Verdict:
 
     def with_violations(self, added: Iterable[Violation]) -> Verdict:
         """The verdict with these violations too."""
-        return replace(self, violations=tuple(_numbered([*self.violations, *added])))
+        return self._replace(violations=tuple(_numbered([*self.violations, *added])))
 
     def with_contracts(self, judged: ContractResult) -> Verdict:
         """Return the verdict with the result of the contracts."""
@@ -101,8 +100,7 @@ class Verdict:
         better = {
             one.path: one for one in self.warnings if one.path in stopping
         }  # our own reason and place
-        return replace(
-            self,
+        return self._replace(
             contracts=judged.breaches,
             stopping=frozenset(problem.path for problem in judged.problems),
             problems=(*self.problems, *(better.get(path, one) for path, one in stopping.items())),
@@ -131,14 +129,12 @@ class Verdict:
         def inside(path: str) -> bool:
             return path.startswith(folder) or path in (MANIFEST, BASELINE)
 
-        return replace(
-            self._narrowed(inside),
+        return self._narrowed(inside)._replace(
             unassigned=tuple(path for path in self.unassigned if inside(path)),
         )
 
     def _narrowed(self, inside: Callable[[str], bool]) -> Verdict:
-        return replace(
-            self,
+        return self._replace(
             violations=tuple(one for one in self.violations if inside(one.path)),
             accepted=tuple(one for one in self.accepted if inside(one.path)),
             contracts=tuple(

@@ -5,7 +5,7 @@ between files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.arch.content import WORKTREE, load_content, utc_day
 from kl_hooks.arch.import_survey import Survey, survey_imports
@@ -16,6 +16,7 @@ from kl_hooks.arch.runtime_imports import with_runtime_imports
 from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import KlError
 from kl_hooks.graph.algorithms import components
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import split_id
 
 if TYPE_CHECKING:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.code.modules import plain_name
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.symbol import Link, split_id

@@ -23,6 +23,7 @@ from kl_hooks.config.yaml import (
     snake_case,
 )
 from kl_hooks.model.contract import Contract, Option
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.manifest import Allowance, Layer, Manifest
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import suggest_spelling
@@ -32,7 +33,7 @@ _WRITE_NEW: Final = "delete this file and propose layers with: kl init"
 """The hint for an empty manifest: `kl init` itself overwrites no file."""
 _LAYER_KEYS: Final = ("name", "paths", "may_depend_on", "decision", "namespaces")
 
-_NAMESPACE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_NAMESPACE: Final = lazy_pattern(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 _Entry = tuple[TextNode, Node]
 """A key and its value."""

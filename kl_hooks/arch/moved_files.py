@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from shlex import quote
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.arch.content import STAGED, WORKTREE, Content, Rules
 from kl_hooks.arch.layers import covers, layer_lookup, unmatched_paths
@@ -24,6 +24,7 @@ from kl_hooks.code.languages import READ_NAMES, is_file_module, is_source
 from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import KlError
 from kl_hooks.git.files import UNREADABLE_BLOB, files_at
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import counted
@@ -360,7 +361,7 @@ def _dotted_path(path: str) -> str:
     return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-_NAME: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_NAME: Final = lazy_pattern(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
 def renamed_module(name: str, names: Mapping[str, str]) -> str:

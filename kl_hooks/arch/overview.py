@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.arch.baseline import apply_baseline
 from kl_hooks.arch.content import WORKTREE, ended_decisions, load_content, utc_day
@@ -19,6 +19,7 @@ from kl_hooks.arch.report import unassigned_count
 from kl_hooks.code.languages import EXTRA, is_file_module, is_source
 from kl_hooks.code.modules import PATH_RULE, RULES, Mapped, explain, imported_names, plain_name
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.manifest import MANIFEST, Layer, Manifest, Violation
 from kl_hooks.model.symbol import Link
 from kl_hooks.model.text import counted, one_line

@@ -11,16 +11,16 @@ Pure.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, edges
 from kl_hooks.arch.packages import product_packages, project_of, shared_folder
 from kl_hooks.code.modules import plain_name
 from kl_hooks.graph.algorithms import components, levels, linear_order
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.symbol import Link
 from kl_hooks.model.text import counted
@@ -384,7 +384,7 @@ def _doubts(part: _Part, crossing: Iterable[Edge]) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+_PLAIN = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _HEAD = """\
 # The layers of this repository, from the bottom up. A layer may always import itself.
 # Proposed by `kl init` from today's imports, so that the first check is green: it describes what the code does,
@@ -471,11 +471,11 @@ def _comment(line: str) -> str:
 
 
 _MANY_PACKAGES: Final = 4
-_ROOT_FILE: Final = re.compile(r"/__init__\.py$|(^|/)index\.[cm]?[jt]sx?$")
+_ROOT_FILE: Final = lazy_pattern(r"/__init__\.py$|(^|/)index\.[cm]?[jt]sx?$")
 _FEW_TESTS: Final = 3
 """Test files in a folder that is not named after them, before they can make it a test tree."""
-_TEST_BESIDE: Final = re.compile(r"\.(test|spec)\.[cm]?[jt]sx?$")
-_TEST_FILE: Final = re.compile(
+_TEST_BESIDE: Final = lazy_pattern(r"\.(test|spec)\.[cm]?[jt]sx?$")
+_TEST_FILE: Final = lazy_pattern(
     rf"test_.*\.py|.*_test\.py|tests?\.py|conftest\.py|.*{_TEST_BESIDE.pattern}"
 )
 _TEST_FOLDERS: Final = ("tests", "__tests__")

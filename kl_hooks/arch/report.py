@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.arch.layer_check import INDIRECT_METHOD, Verdict
 from kl_hooks.arch.layers import first_file_between, is_through
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.manifest import MANIFEST, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import counted, one_line, safe_text
@@ -106,7 +107,7 @@ def _plain(step: Step) -> dict[str, Any]:
 
 _MOST_STATEMENT: Final = 100
 """Characters of an import statement that are shown."""
-_FROM: Final = re.compile(r"from\s+(\S+)\s+import\s+")
+_FROM: Final = lazy_pattern(r"from\s+(\S+)\s+import\s+")
 _SHOWN_ANYWAY: Final = ("", "import", INDIRECT_METHOD)
 """Methods that need no remark: the statement or the list of steps shows them."""
 

@@ -9,7 +9,6 @@ clone may find less.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from kl_hooks.arch.import_survey import Survey
@@ -94,7 +93,7 @@ def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today:
         )
         if manifest.runtime_imports != "forbid":
             return verdict
-        return replace(verdict, warnings=(*verdict.warnings, trouble))
+        return verdict._replace(warnings=(*verdict.warnings, trouble))
     # a statement that was added since shows it
     if run_of_link:
         known_imports = {(link.path, link.target) for link in survey.links}
@@ -134,7 +133,7 @@ def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today:
         Problem(path, 0, 0, _words(of_file), of_file[0].suggested_fix)
         for path, of_file in by_importer.items()
     ]
-    return replace(verdict, warnings=(*verdict.warnings, *warnings))
+    return verdict._replace(warnings=(*verdict.warnings, *warnings))
 
 
 def _words(of_file: Sequence[Violation]) -> str:

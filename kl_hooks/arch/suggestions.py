@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.arch.layers import (
     THROUGH_METHOD,
@@ -24,6 +24,7 @@ from kl_hooks.code.import_edits import any_of, binds, parsed
 from kl_hooks.code.languages import is_file_module
 from kl_hooks.code.modules import plain_name
 from kl_hooks.code.scanner.parser import encoding_of, lines_of
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.manifest import Manifest
 from kl_hooks.model.symbol import Link, split_id
 
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 5_000
 """Bytes of a signature that are looked at; of a longer one the end is not known."""
-_DEF: Final = re.compile(rb"\bdef\b")
-_TOKEN: Final = re.compile(
+_DEF: Final = lazy_pattern(rb"\bdef\b")
+_TOKEN: Final = lazy_pattern(
     rb"""(?P<prefix>\b[A-Za-z]{1,2})?(?P<quote>'{3}|"{3}|'|")(?P<text>(?s:\\.|(?!(?P=quote)).)*)(?P=quote)"""
     rb"""|\#[^\r\n]*|[()\[\]{}]|(?P<odd>['"\x80-\xff])"""
 )

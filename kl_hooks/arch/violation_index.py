@@ -45,8 +45,11 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
     """
     if not ws.initialized:
         return ""
+    from kl_hooks.graph.plugin import LINKS
+    from kl_hooks.index.plugin import INDEX
+
     try:
-        with ws.store.reading("graph") as db:
+        with ws.store.reading("graph", (INDEX, LINKS)) as db:
             indexed = _indexed_titles(db) if db else {}
             is_linked = db is None or not indexed or _has_links(db, indexed)
         wanted = [

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -20,6 +19,7 @@ from kl_hooks.cli.output import (
     warn,
 )
 from kl_hooks.cli.request_options import operation_command
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.symbol import SCRIPT_TEST, is_test_path, last_name, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.operations import graph as operations
@@ -65,7 +65,7 @@ def graph() -> None:
 _PATHS: Final = 5
 _WIDTH: Final = 100
 """Columns of a line in a list: longer ones wrap in most terminals and in a review."""
-_TEST_FILE: Final = re.compile(r"(^|/)(tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conftest\.py$)")
+_TEST_FILE: Final = lazy_pattern(r"(^|/)(tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conftest\.py$)")
 
 
 def _is_test_file(path: str) -> bool:

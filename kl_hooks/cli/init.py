@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 import click
 
@@ -49,6 +49,7 @@ from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import KlError
 from kl_hooks.git.hooks import PRE_COMMIT_FILE, hook_states, mentions_pre_commit_hooks
 from kl_hooks.git.repository import ignored_by
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE as LIFECYCLE
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest
 from kl_hooks.model.symbol import Link, NodeId

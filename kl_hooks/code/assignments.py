@@ -10,20 +10,19 @@ Pure: one file's bytes in, facts out.
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.code.scanner.parser import parse_tree
+from kl_hooks.model.definitions import EMPTY, NamedTuple, lazy_pattern
 
 ALL: Final = "__all__"
 """The list of public names of a module, which only `import *` reads by itself (The Python Language
 Reference, 7.11).
 """
-_IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
+_IDENTIFIER: Final = lazy_pattern(r"[^\W\d]\w*")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Definition = _Function | ast.ClassDef
 _SIGNS: Final = (ast.USub, ast.UAdd)
@@ -38,11 +37,10 @@ class Assignment(NamedTuple):
     """Whether it is a constant, or a tuple of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(NamedTuple):
     """What the body of a module or class executes, but for definitions and docstrings."""
 
-    assignments: Mapping[str, Assignment] = field(default_factory=dict)
+    assignments: Mapping[str, Assignment] = EMPTY
     """Name → its value, in the order of the statements."""
     other_statements: tuple[str, ...] = ()
     """All other statements."""

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
 from itertools import accumulate, pairwise
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from kl_hooks.code.languages import (
     Progress,
@@ -42,6 +42,7 @@ from kl_hooks.code.scanner.parser import (
 )
 from kl_hooks.code.scanner.symbols import namespace_signature
 from kl_hooks.errors import KlError
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Rows, chunks, placeholders
 

@@ -12,10 +12,11 @@ import os
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.languages import content_keys
 from kl_hooks.code.modules import is_marker
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.store.database import Rows
 
 if TYPE_CHECKING:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Self
 
 from kl_hooks.code.scanner.parser import parse_tree
+from kl_hooks.model.definitions import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedFunctions:
+class PlacedFunctions(NamedTuple):
     """The outermost functions and lambdas of a file, with the classes around them and all that is
     inside.
     """

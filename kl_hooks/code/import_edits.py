@@ -21,9 +21,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from kl_hooks.code.scanner.parser import cached_tree, no_garbage_collection
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 
 
 def parsed(content: bytes) -> ast.Module | None:
@@ -50,8 +51,8 @@ _LOOKS: Final = frozenset({"globals", "eval", "exec", "dir", "vars", "locals"})
 _BY_NAME: Final = frozenset({"modules", "import_module", "__import__"})
 """What gives a module by its name: of `sys` and `importlib`."""
 # type comments of PEP 484; `# type: ignore` names no type
-_TYPE_COMMENT = re.compile(r"#\s*type:\s*(?!ignore)(.*)")
-_WORD = re.compile(r"[^\W\d]\w*")
+_TYPE_COMMENT = lazy_pattern(r"#\s*type:\s*(?!ignore)(.*)")
+_WORD = lazy_pattern(r"[^\W\d]\w*")
 
 
 class Uses:
@@ -246,7 +247,7 @@ LIBRARIES: Final = frozenset(
     )
 )
 """Top-level names of libraries that evaluate annotations at run time, or may."""
-_READERS = re.compile(
+_READERS = lazy_pattern(
     rb"\b(get_type_hints|get_annotations|__annotations__|eval_str|annotation|return_annotation|singledispatch"
     rb"|singledispatchmethod|resolve_types|make_dataclass|ForwardRef)\b"
 )
@@ -291,7 +292,7 @@ NOTED: Final = "annotations"
 NEEDED: Final = "needed"
 # what flake8 and ruff (a bare noqa, or F401: unused import), pycln and isort take as an order to
 # leave an import
-_KEEP_COMMENT = re.compile(
+_KEEP_COMMENT = lazy_pattern(
     rb"#.*?(noqa(?!:)|noqa:[^#]*F401|nopycln|isort:\s*skip|import-side-effect)", re.I
 )
 

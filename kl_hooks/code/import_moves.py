@@ -12,11 +12,12 @@ import ast
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.code.scanner.parser import encoding_of
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 
-_FROM: Final = re.compile(rb"from(?:[ \t\f\\\r\n]+|(?=\.))(\.*)([^\W\d][\w.]*)?(?=[ \t\f\\\r\n])")
+_FROM: Final = lazy_pattern(rb"from(?:[ \t\f\\\r\n]+|(?=\.))(\.*)([^\W\d][\w.]*)?(?=[ \t\f\\\r\n])")
 _NAMED: Final = (
     ast.FunctionDef,
     ast.AsyncFunctionDef,

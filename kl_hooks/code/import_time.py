@@ -23,15 +23,16 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 from kl_hooks.code.assignments import is_immutable
 from kl_hooks.code.decorators import QUIET_DECORATORS, may_be_above, takes_arguments
 from kl_hooks.code.scanner.parser import parse_tree
+from kl_hooks.model.definitions import EMPTY, NamedTuple
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef
@@ -135,11 +136,10 @@ class Header(NamedTuple):
     """Of a function: equal where nothing but the values of plain defaults differs."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportTime:
+class ImportTime(NamedTuple):
     """What importing a file executes, as far as its module body doesn't show it."""
 
-    headers: Mapping[str, Header] = field(default_factory=dict)
+    headers: Mapping[str, Header] = EMPTY
     """`C.m` → its header, of definitions that an import executes: not those inside functions."""
     order: tuple[str, ...] = ()
     """What the import binds and executes, in its order: names of definitions, statements."""
@@ -151,7 +151,7 @@ class ImportTime:
     """
     storing: tuple[str, ...] = ()
     """`C.m`, `f.inner`: the functions that may change something that outlives their call."""
-    docs: Mapping[str, str] = field(default_factory=dict)
+    docs: Mapping[str, str] = EMPTY
     """`C.m` → its docstring as written, of definitions anywhere; empty for the module."""
     refused: str = ""
     """Why the compiler refuses the file: `line:column: reason`."""
@@ -166,10 +166,8 @@ class ImportTime:
 
     def plain(self) -> dict[str, Any]:
         """As JSON."""
-        values = {part.name: getattr(self, part.name) for part in fields(self)}
-        return values | {
-            "headers": {name: header._asdict() for name, header in self.headers.items()}
-        }
+        headers = {name: header._asdict() for name, header in self.headers.items()}
+        return {**self._asdict(), "headers": headers}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
@@ -201,7 +199,7 @@ def import_time(content: bytes) -> ImportTime:
         import_facts = _Module(tree).read()
     except RecursionError:
         return ImportTime(refused="0:0: nested too deeply")
-    return replace(import_facts, warned=tuple(sorted(str(warning.message) for warning in caught)))
+    return import_facts._replace(warned=tuple(sorted(str(warning.message) for warning in caught)))
 
 
 class _Module:

@@ -12,16 +12,16 @@ Pure: one file's bytes in, facts out.
 from __future__ import annotations
 
 import ast
-import re
 import symtable
 import warnings
 from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from importlib.util import decode_source
-from typing import Any, Final, NamedTuple, Self, TypeGuard
+from typing import Any, Final, Self, TypeGuard
 
 from kl_hooks.code.scanner.parser import nodes_inside, parse_tree
+from kl_hooks.model.definitions import EMPTY, NamedTuple, lazy_pattern
 
 _ANY: Final = "?"
 """In place of a module's name: an object that doesn't resolve, which may be any module."""
@@ -102,7 +102,7 @@ _OWN_GENERATORS: Final = frozenset(
 )
 """Modules with a generator of random numbers for the whole process, and what makes others."""
 _READERS_OF_DOCS: Final = ("doctest", "docopt", "pydoc", "inspect.getdoc")
-_IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
+_IDENTIFIER: Final = lazy_pattern(r"[^\W\d]\w*")
 _MADE_CODE: Final = frozenset({"exec", "eval", "help"})
 """What executes code that is made at run time, or shows what is got by a text."""
 _NAMES_ALONE: Final = frozenset(
@@ -195,15 +195,14 @@ class SymbolUses:
         return _ANY in self.values
 
 
-@dataclass(frozen=True, slots=True)
-class Introspection:
+class Introspection(NamedTuple):
     """The uses of a file."""
 
-    symbols: Mapping[str, SymbolUses] = field(default_factory=dict)
+    symbols: Mapping[str, SymbolUses] = EMPTY
     """`C.m`, `f`, `C` for the body of a class → its uses; `_AT_IMPORT`, `EXAMPLES`."""
-    bases: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    bases: Mapping[str, frozenset[str]] = EMPTY
     """Class → identifiers in its bases."""
-    aliases: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = EMPTY
     """Another name that an import or an assignment of the module gives → the name that it is of."""
     stars: frozenset[str] = frozenset()
     """Modules of which it imports everything; relative ones with leading dots."""

@@ -15,9 +15,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.scanner.parser import VERSION, no_garbage_collection
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import counted
 
 if TYPE_CHECKING:

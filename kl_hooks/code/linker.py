@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from zlib import crc32
 
 from kl_hooks.code import file_facts, name_index
@@ -56,6 +56,7 @@ from kl_hooks.code.scanner.parser import Outline
 from kl_hooks.code.scanner.references import INHERITS, RELATIONS
 from kl_hooks.graph import links
 from kl_hooks.graph.links import Interned, Row
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import FILE_SIGN, Link, last_name
 from kl_hooks.store.database import Rows, chunks, placeholders
 

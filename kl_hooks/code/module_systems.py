@@ -10,9 +10,10 @@ links again exactly the files whose answers it may change (ADR-0026).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import quote, unquote
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import Link
 
 T = TypeVar("T")

@@ -27,8 +27,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import Link
 
 MARKERS: Final = ("pyproject.toml", "setup.cfg")

@@ -19,7 +19,7 @@ from collections.abc import (
     MutableMapping,
     Sequence,
 )
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from kl_hooks.code import file_facts, file_index, name_index
 from kl_hooks.code.file_facts import FilesFacts, TempBlobFile, scan_missing
@@ -47,6 +47,7 @@ from kl_hooks.code.scanner.parser import (
 from kl_hooks.graph import links
 from kl_hooks.graph.links import Interned
 from kl_hooks.index import postings
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import FILE_SIGN, last_name
 from kl_hooks.store.database import Rows, chunks, placeholders
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from kl_hooks.config.yaml import MapNode, Node, NodeReader, TextNode, load_yaml
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.kind import (
     AUTHORITIES,
     FIRST_FIELDS,
@@ -55,7 +56,7 @@ BUDGET_CATEGORIES: Final = (
 )
 """The categories of a package's budget."""
 
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_NAME: Final = lazy_pattern(r"[a-z][a-z0-9_]{0,39}")
 _MAX_TEXT: Final = 300
 _MAX_ITEMS: Final = 100
 """Fields, verbs, statuses and choices that one kind may have, each."""
@@ -101,7 +102,7 @@ RESERVED_NAMES: Final = (
     "trust",
 )
 """Names that commands of kl have or will have: no kind can have one."""
-_VERB: Final = re.compile(r"[a-z][a-z0-9-]{1,29}")
+_VERB: Final = lazy_pattern(r"[a-z][a-z0-9-]{1,29}")
 _TAKEN: Final = frozenset(
     {
         "id",
@@ -187,7 +188,7 @@ _KEY_ALIASES: Final = {
     "default_ttl": "ttl",
 }
 """Other names of keys that are read."""
-_PREFIX: Final = re.compile(r"[A-Z][A-Z0-9]{1,9}")
+_PREFIX: Final = lazy_pattern(r"[A-Z][A-Z0-9]{1,9}")
 _PROPOSALS: Final = frozenset({"proposed", "candidate", "draft", "pending", "submitted"})
 _ENDED: Final = frozenset(
     {
@@ -201,8 +202,8 @@ _ENDED: Final = frozenset(
         "superseded",
     }
 )
-_STATUS: Final = re.compile(r"[a-z][a-z0-9_-]{0,29}")
-_WORD: Final = re.compile(r"[a-z][a-z0-9-]{0,29}")
+_STATUS: Final = lazy_pattern(r"[a-z][a-z0-9_-]{0,29}")
+_WORD: Final = lazy_pattern(r"[a-z][a-z0-9-]{0,29}")
 
 
 class _Map:

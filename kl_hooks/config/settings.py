@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.compile_cache import load_compiled
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE, Lifecycle
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.store.files import read_small

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import suggest_spelling
 from kl_hooks.store.files import MAX_BYTES
@@ -57,7 +58,7 @@ def _node_type(node: Node) -> str:
 
 _MAX_DEPTH: Final = 50
 _MAX_NODES: Final = 10_000
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = lazy_pattern("[\ud800-\udfff]")
 
 
 class _OpenNode:
@@ -171,14 +172,14 @@ class _Builder:
 _MAX_PROBLEMS: Final = 100
 
 # as a negated class `re` would spend 6 ms at every start on its range up to U+10FFFF (CPython 3.13)
-_UNPRINTABLE: Final = re.compile(
+_UNPRINTABLE: Final = lazy_pattern(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]"
 )
-_DIFFERS: Final = re.compile("[\t?]|[|>][-+0-9]*#")
+_DIFFERS: Final = lazy_pattern("[\t?]|[|>][-+0-9]*#")
 """What libyaml reads otherwise than Python's parser (found by mutation): it takes tabs in a text, a
 `?` that no space follows, a comment right behind the sign of a block.
 """
-_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_BREAK: Final = lazy_pattern("\r\n|[\n\r\x85\u2028\u2029]")
 _DASH: Final = "this `-` is not indented like the list it belongs to."
 _PARSER_MESSAGES: Final = {
     "mapping values are not allowed here": (
@@ -337,7 +338,7 @@ def _from_parser(path_name: str, error: Any) -> Problem:
 
 _TRUE: Final = frozenset({"true", "yes", "on"})
 _FALSE: Final = frozenset({"false", "no", "off"})
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_HUMP: Final = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def snake_case(key: str) -> str:

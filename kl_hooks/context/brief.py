@@ -14,7 +14,6 @@ were changed by the fix, which are .80 of the files changed, with .67 of the sym
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
@@ -29,6 +28,7 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.executed import test_path
 from kl_hooks.index.postings import text_terms
 from kl_hooks.model.claim import Tier
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.package import PLACE, Candidate, Signals, placed, symbol_candidate
 from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import (
@@ -71,7 +71,7 @@ _LONGEST_NAME: Final = 120
 _LONGEST_PARAMETERS: Final = 60
 _SHORT_SHA: Final = 10
 _WORDS_SHOWN: Final = 4
-_PARAMETERS: Final = re.compile(r"\(.*")
+_PARAMETERS: Final = lazy_pattern(r"\(.*")
 _RECORDS: Final = 5
 _COMMITS: Final = 1
 _LEAST_RELEVANCE: Final = 400

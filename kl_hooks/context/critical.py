@@ -7,7 +7,7 @@ and sections for the task if one is named.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final
 
 from kl_hooks.clock import DAY, micros
 from kl_hooks.context.access import find_policy
@@ -15,6 +15,7 @@ from kl_hooks.kinds.failure import failure_candidate, occurrences
 from kl_hooks.kinds.feature import feature_ids
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate
 from kl_hooks.kinds.gate import render_role as role_page
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.text import quoted_field, quoted_lines

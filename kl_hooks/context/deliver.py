@@ -18,7 +18,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks import __version__
 from kl_hooks.clock import DAY, iso, micros
@@ -36,6 +36,7 @@ from kl_hooks.git.repository import resolve_commit
 from kl_hooks.git.run import one_moment
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import tier_words
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.package import WITHHELD, Budget, Item, Omission, Package
 from kl_hooks.model.parameter import fields_of, values_of
 from kl_hooks.model.request import BRIEF, QUOTA, QUOTA_FIELDS, STYLE_NAMES, Request

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.context.package_log import EFFECT, QUERY, append_event, events_newest_first
@@ -26,6 +26,7 @@ from kl_hooks.context.recall import (
 from kl_hooks.errors import KlError
 from kl_hooks.kinds.call_files import CallFiles, files_of, united
 from kl_hooks.kinds.finding import Call
+from kl_hooks.model.definitions import NamedTuple
 
 if TYPE_CHECKING:
     from kl_hooks.evidence.sources.transcript import Transcript

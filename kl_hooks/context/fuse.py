@@ -10,10 +10,11 @@ makes agents worse than none.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.index.index import stem
 from kl_hooks.model.claim import Tier
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.package import CODE, Candidate, Omission, Signals
 from kl_hooks.model.text import counted
 

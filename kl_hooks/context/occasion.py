@@ -12,10 +12,9 @@ and what is missed among the fixes is about documents, builds and types.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from math import log
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.context.ranking import file_here
 from kl_hooks.context.signals import looks_like_code, read_signals
@@ -28,6 +27,7 @@ from kl_hooks.index.postings import (
     StoredPostings,
     text_terms,
 )
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.package import Signals, Task
 from kl_hooks.store.database import chunks, placeholders
 
@@ -66,9 +66,9 @@ _WORTH_OF_SMALL: Final = 0.7
 """… and what the sum of their inverse document frequencies must be: two words that a fifth of the
 symbols have are worth 3. In a small repository it is this share of the most that a word can have.
 """
-_CALL: Final = re.compile(r"(?<![\w.])([A-Za-z_]\w{2,80})\(")
-_CAPITALIZED: Final = re.compile(r"(?<![\w./@-])([A-Z][A-Za-z0-9]{2,80})(?![\w/@-])")
-_ASCII_NAME: Final = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z_][A-Za-z0-9_]{2,80}(?![A-Za-z0-9_])")
+_CALL: Final = lazy_pattern(r"(?<![\w.])([A-Za-z_]\w{2,80})\(")
+_CAPITALIZED: Final = lazy_pattern(r"(?<![\w./@-])([A-Z][A-Za-z0-9]{2,80})(?![\w/@-])")
+_ASCII_NAME: Final = lazy_pattern(r"(?<![A-Za-z0-9_])[A-Za-z_][A-Za-z0-9_]{2,80}(?![A-Za-z0-9_])")
 _MOST_NAMES: Final = 30
 _RECORDS: Final = 10
 

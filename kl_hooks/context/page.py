@@ -13,20 +13,20 @@ depend on its ID, so that it can be measured before the ID is known.
 from __future__ import annotations
 
 import json
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from html import escape
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.context.fuse import Code, Ranked, fuse, kind_order, relevance, sift
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import Tier, tier_words
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.package import CODE, Budget, Candidate, Item, Omission, Package, Signals, Task
 from kl_hooks.model.request import Request
 from kl_hooks.model.symbol import FILE_SIGN, split_id
@@ -79,7 +79,7 @@ QUARTERS: Final = Estimator(
 # what a text needs in a prompt that is JSON, counted with care: two characters a token
 HALVES: Final = Estimator("json/2", "tokens", 160, lambda text: (len(json.dumps(text)) + 1) // 2, 2)
 _KNOWN: Final = {e.name: e for e in (_CHARACTERS, QUARTERS, HALVES)}
-_BUDGET: Final = re.compile(r"([0-9]{1,9})(tok)?")
+_BUDGET: Final = lazy_pattern(r"([0-9]{1,9})(tok)?")
 
 
 def estimator_of(budget: Budget) -> Estimator:

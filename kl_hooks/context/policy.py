@@ -10,11 +10,10 @@ governs what kl shows, not who can open a file; what it shows besides packages i
 from __future__ import annotations
 
 import posixpath
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.compile_cache import load_compiled
 from kl_hooks.config.settings import POLICY_FILE
@@ -24,6 +23,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.git.files import path_matches
 from kl_hooks.model.actors import agent
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.package import CODE, WITHHELD, Candidate, Omission, PolicyDecision
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import untitled_path
@@ -41,7 +41,7 @@ NO_RULE: Final = "no rule allows it"
 _KINDS: Final = ("code", *CODE, "claim", "commit", "evidence", "failing test", "page", "violation")
 """Kinds of candidates that are no records. `code`: files and symbols."""
 _CONDITIONS: Final = ("paths", "kinds", "tags", "classification", "actors")
-_ACTOR: Final = re.compile(r"human|agent|agent:.{1,80}")
+_ACTOR: Final = lazy_pattern(r"human|agent|agent:.{1,80}")
 _LONGEST: Final = 200
 _LOGGED: Final = 100
 """Items of a decision in the audit, the denied ones first; the rest is counted."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from math import sqrt
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.kinds_file import BUDGET_CATEGORIES
 from kl_hooks.errors import UsageProblem
@@ -19,6 +19,7 @@ from kl_hooks.index.postings import text_terms
 from kl_hooks.kinds.feature import feature_ids
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate, find_role, render_role
 from kl_hooks.kinds.objective import continuation, last_turns
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.request import TYPE_ALIASES, TYPES, Request
 from kl_hooks.model.text import one_line
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
 
-_TASK_ID: Final = re.compile(r"\bTASK-[A-Za-z0-9][\w-]*")
+_TASK_ID: Final = lazy_pattern(r"\bTASK-[A-Za-z0-9][\w-]*")
 
 _DEFAULT_COMPLEXITY: Final = 5
 _BASE_TOKENS: Final = ((3, 2_000), (6, 4_000), (10, 6_000))

@@ -8,7 +8,6 @@ scores are rounded to millionths, so that every Python ranks alike.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from functools import cached_property
 from heapq import nlargest
 from itertools import accumulate
 from math import log, sqrt
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from kl_hooks.code.query.lookup import REST, SIGNATURE, symbols_by_id
 from kl_hooks.context.signals import MOST_TEXT, without_report
@@ -39,6 +38,7 @@ from kl_hooks.index.postings import (
     text_terms,
 )
 from kl_hooks.model.decay import half_life
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.package import Candidate, Signals
 from kl_hooks.store.database import chunks, placeholders
 
@@ -144,12 +144,12 @@ _WORDS: Final[Mapping[str, str]] = {
     "changed": "changed since the failing test passed",
 }
 """Signal → the reason that a person reads."""
-_ABOUT_TESTS: Final = re.compile(
+_ABOUT_TESTS: Final = lazy_pattern(
     r"(?i)\b(?:tests?|testing|pytest|unittest|fixtures?|conftest|examples?)\b"
 )
 _OTHER_SHARE: Final = 80
 """Percent that a test counts against source where a task is about tests."""
-_PATH: Final = re.compile(r"(?<![\w./-])[\w./-]{1,300}\.py\b")
+_PATH: Final = lazy_pattern(r"(?<![\w./-])[\w./-]{1,300}\.py\b")
 
 
 _RANKED: Final = ("function", "method", "property", "type", "interface")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.query.lookup import select_symbols, symbols_by_id, symbols_in_file
 from kl_hooks.context.gather import NEIGHBORS, SEEDS, Gathered, code_of, near_code
@@ -23,6 +23,7 @@ from kl_hooks.evidence.claims import claims_about
 from kl_hooks.git.repository import git_in
 from kl_hooks.graph import links
 from kl_hooks.model.claim import OLDER_TREE, REFUTED, Claim, Tier
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.package import CODE, Candidate, Task, symbol_candidate
 from kl_hooks.model.request import BRIEF, Request
 from kl_hooks.model.symbol import is_test_path, language_of, record_node, split_id
@@ -59,8 +60,8 @@ _USERS: Final = 15
 """Symbols that use what a range changes, and tests of it, that are offered."""
 _USES: Final = ("calls", "references", "inherits", "implements")
 _SUBJECTS: Final = 20
-_HUNK: Final = re.compile(r"(?m)^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_BLOBS: Final = re.compile(r"(?m)^index ([0-9a-f]{40,64})\.\.([0-9a-f]{40,64})")
+_HUNK: Final = lazy_pattern(r"(?m)^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_BLOBS: Final = lazy_pattern(r"(?m)^index ([0-9a-f]{40,64})\.\.([0-9a-f]{40,64})")
 _FRAME_REASON: Final = "a frame of the traceback in the task"
 
 

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import log
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.modules import ModuleIndex, file_links, imported_names, module_names
 from kl_hooks.code.scanner.python import scan_guarded
@@ -44,6 +44,7 @@ from kl_hooks.index.postings import (
     read_query,
     text_terms,
 )
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.package import CODE
 from kl_hooks.model.package import Task as PackageTask
 from kl_hooks.model.request import Request
@@ -110,11 +111,11 @@ class Replayed(NamedTuple):
     """Files that kl context has not among its first ten."""
 
 
-_SCRUBBED: Final = re.compile(
+_SCRUBBED: Final = lazy_pattern(
     r"""(?x) https?://\S+ | \S+@\S+\.\w+ | \(?(?:\#|GH-?|gh-?)\d+\)? | \b[0-9a-f]{7,40}\b
     | (?<![\w`])[\w.-]*/[\w./-]+ | \b[\w-]+\.(?:pyi?|rst|md|txt|toml|cfg|ya?ml|json|html?)\b"""
 )
-_TRAILER: Final = re.compile(
+_TRAILER: Final = lazy_pattern(
     r"(?m)^(?:[A-Z][A-Za-z-]+-by|Change-Id|Fixes|Closes|Refs?|See): .*$|^\(cherry picked .*$"
 )
 

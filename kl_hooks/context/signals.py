@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.package import Signals
 from kl_hooks.model.request import Request
 
@@ -41,46 +42,46 @@ _MOST_OTHERS: Final = 10
 MOST_TEXT: Final = 50_000
 """Characters of a task that are read: a pasted log must not cost seconds."""
 
-_CHUNK: Final = re.compile(r"`([^`\n]{1,200})`|([^\s`,;()\[\]{}\"'“”‘’«»…–—<>=!?|^%&*#]+)")
+_CHUNK: Final = lazy_pattern(r"`([^`\n]{1,200})`|([^\s`,;()\[\]{}\"'“”‘’«»…–—<>=!?|^%&*#]+)")
 """A span in backticks, or a run of what may belong together: words, dots, slashes, `::`."""
-_SPLIT: Final = re.compile(r"[\s,;:.()\[\]{}\"'“”‘’«»…–—`/\\=<>!?@#*+\-&|^%]+")
-_URL: Final = re.compile(r"[a-z][a-z0-9+.-]{1,15}://", re.IGNORECASE)
-_ENDING: Final = re.compile(r"\.([A-Za-z0-9]{1,10})$")
+_SPLIT: Final = lazy_pattern(r"[\s,;:.()\[\]{}\"'“”‘’«»…–—`/\\=<>!?@#*+\-&|^%]+")
+_URL: Final = lazy_pattern(r"[a-z][a-z0-9+.-]{1,15}://", re.IGNORECASE)
+_ENDING: Final = lazy_pattern(r"\.([A-Za-z0-9]{1,10})$")
 
 # CPython: `File "a.py", line 3, in f`; pytest, ruff and mypy: `a.py:3: ValueError`, `a.py:3: in f`,
 # `a.py:3:5: E1`
-_FRAME: Final = re.compile(
+_FRAME: Final = lazy_pattern(
     r"""File ["']([^"'\n]{1,500})["'], line (\d{1,7})|^\s*(?:[E>]\s+)?([^\s:]{1,300}\.py):(\d{1,7})\b""",
     re.M,
 )
-_TEST: Final = re.compile(
+_TEST: Final = lazy_pattern(
     r"(?<![^\s\"'`(])([\w./-]{1,300}\.py(?:::\w{1,200}){1,5}(?:\[[^\]\n]{0,200}\])?)"
 )
 _MOST_FRAMES: Final = 50
 
 # pytest's report, as `_pytest/terminal.py` prints it in any of its styles of tracebacks
-_REPORT: Final = re.compile(
+_REPORT: Final = lazy_pattern(
     r"^=+ (?:test session starts|FAILURES|ERRORS|short test summary info) =+$|^_{3,}"
     r" (?=.{0,200}test).* _{3,}$",
     re.M,
 )
-_TITLE: Final = re.compile(r"^_{3,} (?:ERROR at \w+ of )?([\w.]{1,300}).* _{3,}$")
-_FRAME_LINE: Final = re.compile(r"^\S+\.py:\d+: ?(?:in )?(\w*)")
-_TEST_WORD: Final = re.compile(
+_TITLE: Final = lazy_pattern(r"^_{3,} (?:ERROR at \w+ of )?([\w.]{1,300}).* _{3,}$")
+_FRAME_LINE: Final = lazy_pattern(r"^\S+\.py:\d+: ?(?:in )?(\w*)")
+_TEST_WORD: Final = lazy_pattern(
     r"(?<![a-zA-Z])tests?(?![a-z])_?|(?<![a-zA-Z])Test(?=[A-Z_])|_tests?(?![a-z])"
 )
-_OF_PYTEST: Final = re.compile(
+_OF_PYTEST: Final = lazy_pattern(
     r"^(?:[=_-]{3,}|(?:platform|rootdir|configfile|cachedir|plugins|testpaths|collected|hypothesis"
     r" profile)\b)"
     r"|^(?:FAILED|ERROR) |\[ *\d+%\]$|^E +(?:Use -v|Full diff|\.\.\.Full|Omitting \d)|^(?:_ )+_?$"
 )
 """Lines that are in every report."""
 
-_WARNINGS: Final = re.compile(r"^=+ warnings summary.*? =+\n(?:(?!=+ .* =+$).*\n?)*", re.M)
+_WARNINGS: Final = lazy_pattern(r"^=+ warnings summary.*? =+\n(?:(?!=+ .* =+$).*\n?)*", re.M)
 """pytest's list of warnings: most are of other code than what failed, each with a path and a line.
 """
-_TITLE_LINE: Final = re.compile(r"^_{3,} .* _{3,}$", re.M)
-_CHAINED: Final = re.compile(
+_TITLE_LINE: Final = lazy_pattern(r"^_{3,} .* _{3,}$", re.M)
+_CHAINED: Final = lazy_pattern(
     r"^(?:The above exception was the direct cause of the following exception"
     r"|During handling of the above exception, another exception occurred):$",
     re.M,

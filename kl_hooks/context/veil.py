@@ -14,9 +14,10 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.context.policy import NO_RULE
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.package import WITHHELD, Candidate, placed
 from kl_hooks.model.record import Record, untitled_path
 from kl_hooks.model.symbol import path_of
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
     from kl_hooks.records.pages import Page
     from kl_hooks.workspace import Workspace
 
-_WORD: Final = re.compile(r"[^\W_]+")
-_PATH: Final = re.compile(r"[^\s\"'`()\[\]<>:,;|\\]+/[^\s\"'`()\[\]<>:,;|\\]+")
+_WORD: Final = lazy_pattern(r"[^\W_]+")
+_PATH: Final = lazy_pattern(r"[^\s\"'`()\[\]<>:,;|\\]+/[^\s\"'`()\[\]<>:,;|\\]+")
 _IN_FILE: Final = r"(?:::[\w.<>]+)*(?:\[[^\]]*\])?"
 """What follows the path of a file in the name of a test."""
-_NAMED_FILE: Final = re.compile(r"[^\s\"'`()\[\]<>:,;|\\]+\.\w+" + _IN_FILE)
-_DOTTED: Final = re.compile(r"[^\W\d]\w*(?:\.(?:[^\W\d]\w*|<locals>))+")
+_NAMED_FILE: Final = lazy_pattern(r"[^\s\"'`()\[\]<>:,;|\\]+\.\w+" + _IN_FILE)
+_DOTTED: Final = lazy_pattern(r"[^\W\d]\w*(?:\.(?:[^\W\d]\w*|<locals>))+")
 _RECORD: Final = "kl.record/1"
 _LONGEST: Final = 4
 """Words in a row of a hidden text that are the most that may not be printed: of a text that is

@@ -15,7 +15,7 @@ import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.documents.chunking import HTML, Chunking, Cut, cut
 from kl_hooks.documents.collections import (
@@ -29,6 +29,7 @@ from kl_hooks.documents.indexing import SUFFIXES, redact_document, similarities_
 from kl_hooks.documents.sources import is_refreshable, read_source, repository_path
 from kl_hooks.errors import NotFound, UsageProblem
 from kl_hooks.git.objects import MAX_BLOB_BYTES
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import name_list, one_line, safe_text
 from kl_hooks.records.permissions import agent_author
 from kl_hooks.records.query import RecordFilter, get_records, list_records

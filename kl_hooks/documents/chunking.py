@@ -17,9 +17,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from html.parser import HTMLParser
 from itertools import islice, pairwise
 from statistics import fmean, pstdev
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.text import one_line
 from kl_hooks.records.pages import PageSection, parse_page
 
@@ -33,10 +34,10 @@ passage.
 """
 _TITLE: Final = 300
 _CONVERTED: Final = (".ipynb.md", ".pdf.md", ".html.md", ".htm.md", ".xhtml.md")
-_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FENCE: Final = lazy_pattern(r" {0,3}(`{3,}|~{3,})")
 # a directive whose content is shown as it is, and a paragraph that ends in `::`, which begins a
 # literal block
-_LITERAL: Final = re.compile(
+_LITERAL: Final = lazy_pattern(
     r"\s*\.\."
     r" (?:code|code-block|sourcecode|parsed-literal|literalinclude|doctest|testcode|testsetup|testoutput|math|"
     r"table|list-table|csv-table|productionlist|prompt|ipython|tabs|tab)::.*|(?!\s*\.\. ).*::\s*"
@@ -48,18 +49,18 @@ _ENTRY_KINDS: Final = (
     "property|exception|data|decorator|module)"
 )
 # what begins the entry of a reference page: a directive of Sphinx, or the same in MyST
-_ENTRY: Final = re.compile(rf"\s*\.\. (?:[a-z]+:)?(?:{_ENTRY_KINDS}):: *(\S.*)")
-_ENTRY_IN_MARKDOWN: Final = re.compile(
+_ENTRY: Final = lazy_pattern(rf"\s*\.\. (?:[a-z]+:)?(?:{_ENTRY_KINDS}):: *(\S.*)")
+_ENTRY_IN_MARKDOWN: Final = lazy_pattern(
     rf"\s*(?:`{{3,}}|:{{3,}}) ?\{{(?:[a-z]+:)?(?:{_ENTRY_KINDS})\}} *(\S.*)"
 )
 _ENTRY_NAME: Final = 120
-_SIMPLE_TABLE: Final = re.compile(r"\s*=+(?: +=+)+\s*")
-_SENTENCE: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n\s*\n")
-_PARAGRAPH: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
+_SIMPLE_TABLE: Final = lazy_pattern(r"\s*=+(?: +=+)+\s*")
+_SENTENCE: Final = lazy_pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n\s*\n")
+_PARAGRAPH: Final = lazy_pattern(r"\n[ \t]*(?:\n[ \t]*)+")
 _SEPARATORS: Final = ("\n\n", "\n", ". ", " ", "")
 # in backticks, as a role of Sphinx (`:func:`~a.b``), dotted, called, with an underscore or a
 # capital inside; and the IDs of records (ADR-0007)
-_NAME: Final = re.compile(
+_NAME: Final = lazy_pattern(
     r"`{1,2}[~!]?([A-Za-z_][\w.]*)(?:\(\))?`{1,2}|\b([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)|\b([A-Za-z_]\w*)(?=\()|"
     r"\b([a-z]\w*_\w+|[A-Z]\w*[a-z]\w*[A-Z]\w*|[A-Z]{2,}[a-z]\w*)\b|\b([A-Z]{2,8}-(?:[0-9]{4,9}|[0-9a-f]{8}))\b"
 )

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
 from kl_hooks.documents.chunking import HTML, Chunking
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import slug, suggest_spelling
 from kl_hooks.store.database import chunks, placeholders
 

@@ -18,7 +18,7 @@ from functools import lru_cache
 from heapq import nlargest
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kl_hooks.documents.chunking import Chunking, Cut, cut
 from kl_hooks.documents.collections import REPOSITORY, added_texts, collections, find_collections
@@ -29,6 +29,7 @@ from kl_hooks.git.objects import MAX_BLOB_BYTES
 from kl_hooks.index import index
 from kl_hooks.index.postings import CHUNKS, StoredPostings, significant_words
 from kl_hooks.index.vectors import embedder_of, similarities
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.records.redaction import redact_text
 from kl_hooks.records.repository import select_rows
 from kl_hooks.store.database import chunks as some_at_once
@@ -65,7 +66,7 @@ _NO_DOCUMENTS: Final = frozenset(
     )
 )
 """Folders whose texts are data, other people's, or made by a program."""
-_NO_PROSE: Final = re.compile(
+_NO_PROSE: Final = lazy_pattern(
     r"(?i)(requirements|constraints|licen[cs]e|copying|robots|cmakelists|entry_points).*\.txt"
 )
 _SEMANTIC: Final = "semantic"
@@ -74,7 +75,7 @@ _BATCH: Final = 1000
 """What is written at once, and lost where a run is killed: two seconds of work. With a fifth of it
 the first index of 3,000 documents wrote all words twice, since segments were merged, and took a
 third more time (ADR-0050)."""
-_KEY_BLOCK: Final = re.compile(
+_KEY_BLOCK: Final = lazy_pattern(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY.*?(?:-----END [^\n]{0,60}-----|\Z)", re.DOTALL
 )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.languages import scanner_of, scanners_of
 from kl_hooks.code.query.lookup import select_symbols
@@ -20,6 +20,7 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.files import states_at
 from kl_hooks.git.objects import read_blobs
 from kl_hooks.git.repository import git_in
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import FilePath, NodeId, Symbol, split_id
 from kl_hooks.store.database import chunks, placeholders
 

@@ -9,10 +9,9 @@ asks.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.query.lookup import Unknown, resolve_text, symbols_by_id
 from kl_hooks.code.query.session import SYMBOL_KINDS
@@ -21,6 +20,7 @@ from kl_hooks.documents.indexing import Chunk, load_chunks, sync_documents, visi
 from kl_hooks.documents.mentions import symbols_named
 from kl_hooks.graph import links
 from kl_hooks.graph.algorithms import communities
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.symbol import RECORD_ID, Link, split_id
 from kl_hooks.model.text import counted
 from kl_hooks.records.agent_files import agent_files
@@ -56,7 +56,7 @@ _MOST_NODES: Final = 400
 _MOST_LISTED: Final = 1000
 _COMMON: Final = 12
 """Passages that a name may be in and still relate them."""
-_PASSAGE: Final = re.compile(
+_PASSAGE: Final = lazy_pattern(
     r"(?P<file>file:)?(?P<document>.+)#L(?P<first>[0-9]+)-L(?P<last>[0-9]+)"
 )
 _TERM: Final = "term:"

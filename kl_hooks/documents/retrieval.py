@@ -4,7 +4,6 @@ one comes from.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +16,7 @@ from kl_hooks.documents.indexing import (
 )
 from kl_hooks.documents.mentions import symbols_named
 from kl_hooks.index.postings import search_terms
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.text import one_line
 from kl_hooks.records.pages import PAGE_KIND
@@ -40,7 +40,7 @@ _HOPS: Final = 2
 _LOOKED_AT: Final = 40
 _EXCERPT: Final = 480
 _HEADING: Final = 50
-CHANGELOG: Final = re.compile(r"(?i)(^|/)(change|history|news|release|whats?_?-?new)[^/]*(/|$)")
+CHANGELOG: Final = lazy_pattern(r"(?i)(^|/)(change|history|news|release|whats?_?-?new)[^/]*(/|$)")
 """Names everything once, and explains nothing."""
 
 

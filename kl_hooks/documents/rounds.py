@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.documents.search import (
     AS_USUAL,
@@ -21,6 +21,7 @@ from kl_hooks.documents.search import (
     search,
 )
 from kl_hooks.index.postings import search_terms, significant_words
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import safe_text, without_role_markup
 
 if TYPE_CHECKING:

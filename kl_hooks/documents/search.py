@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.documents.indexing import (
     Chunk,
@@ -43,6 +43,7 @@ from kl_hooks.index.postings import (
     significant_words,
 )
 from kl_hooks.model.canonical import replace_surrogates
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.excerpt import Excerpt
 from kl_hooks.model.symbol import NodeId, Symbol, record_node, split_id
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, one_line
@@ -155,7 +156,7 @@ _FIRST: Final = 3
 """Places in which a passage stays that alone has a rare word of the query."""
 _RARE: Final = 100
 """Passages from which on a word that only one of them has is rare."""
-_COMPOUND: Final = re.compile(r"\w\W+\w")
+_COMPOUND: Final = lazy_pattern(r"\w\W+\w")
 _AROUND: Final = "?,.;:!()[]{}<>\"'`"
 """Signs around a word of a question that are no part of it."""
 _OF_CODE: Final = {"keyword": 0.7}
@@ -181,7 +182,7 @@ name them.
 """
 _CHANGES: Final = 0.7
 """What a passage of a changelog counts: it names everything once, and explains nothing."""
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = lazy_pattern(r"\w+")
 
 
 class Snippet(NamedTuple):

@@ -12,10 +12,11 @@ import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.objects import MAX_BLOB_BYTES
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import one_line
 from kl_hooks.store.files import read_without_links
 

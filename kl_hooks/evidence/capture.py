@@ -12,13 +12,14 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.provenance import HARMLESS, agent, ci, producer, session
 from kl_hooks.evidence.spool_places import spool_places
 from kl_hooks.git.worktree import WorktreeState
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.text import one_line
 from kl_hooks.store.redaction import builtin_rules

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.evidence.ledger import append
 from kl_hooks.evidence.provenance import producer
 from kl_hooks.git.repository import git_in, head
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.model.symbol import make_id
 from kl_hooks.store.database import Database, Row, placeholders

@@ -8,7 +8,7 @@ is worked on, the newest runs, what a record cites, or anything but runs of test
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import is_older, iso, micros
 from kl_hooks.evidence.assertions import asserted_claims
@@ -17,6 +17,7 @@ from kl_hooks.evidence.ledger import COMPACTABLE, RETAINED, test_names
 from kl_hooks.evidence.spool_places import QUARANTINED, spool_places
 from kl_hooks.hookspecs import Policy
 from kl_hooks.model.claim import Claim
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.lifecycle import Change, Lifecycle
 from kl_hooks.store.database import Database
 

@@ -8,13 +8,14 @@ No path is opened. All paths of a report are read by one rule, the one that most
 from __future__ import annotations
 
 import posixpath
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/{2,}")
-_DRIVE: Final = re.compile(r"[A-Za-z]:/")
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
+
+_SCHEME: Final = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]+:/{2,}")
+_DRIVE: Final = lazy_pattern(r"[A-Za-z]:/")
 _IN_CHECKOUT: Final = 1_000_000
 """What a file of this checkout weighs: more than any number of others, such as copies."""
 _NEAR_REPORT: Final = 2

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.evidence.executed import SymbolHash
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.symbol import split_id
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 Rows = Sequence[Sequence[Any]]
 """Symbols as a scanner lists them: ID, first line, last line, signature, doc, content hash."""
 _CALLABLE: Final = ("function", "method", "property")
-_LAST_NAME: Final = re.compile(r"(?<![\w$])[\w$]+\Z")
-_MANGLED: Final = re.compile(r"_R[A-Z]|_ZN|__?R")
+_LAST_NAME: Final = lazy_pattern(r"(?<![\w$])[\w$]+\Z")
+_MANGLED: Final = lazy_pattern(r"_R[A-Z]|_ZN|__?R")
 """How Rust's compiler begins the names of functions (RFC 2603)."""
 _MACRO: Final = "macro_rules!"
 

@@ -22,8 +22,9 @@ from os import stat as _stat
 from os import uname as _uname
 from os import walk as _walk
 from os.path import basename, exists, isdir, join
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.store.redaction import redact
 
@@ -35,7 +36,7 @@ _SEVERAL: Final = "|"
 """Between the versions of a distribution that one folder has more than once."""
 _START_UP: Final = ("sitecustomize.py", "usercustomize.py")
 _METADATA: Final = (".dist-info", ".egg-info")
-_PYTHON_TAG: Final = re.compile(r"-py\d[\w.]*$")
+_PYTHON_TAG: Final = lazy_pattern(r"-py\d[\w.]*$")
 """At the end of the names of `.egg-info` folders (setuptools, The Internal Structure of Python
 Eggs).
 """

@@ -26,13 +26,14 @@ from io import FileIO
 from itertools import compress, count
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
 from kl_hooks.evidence.reads import Reads
 from kl_hooks.evidence.spool_places import QUARANTINED, SpoolPlace
 from kl_hooks.git.run import once
 from kl_hooks.model.canonical import canonical
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.store.database import Database, chunks, placeholders
 from kl_hooks.store.files import write_atomic
 from kl_hooks.store.spool import SPOOL_SUFFIX
@@ -88,15 +89,20 @@ symbols.
 """
 
 
-@dataclass(frozen=True)
-class TestFile:
-    """What the tests of one file executed."""
+class _TestFile(NamedTuple):
+    """The parts of `TestFile`, which `pytest` must not take for a class of tests."""
 
-    __test__ = False  # no test class, whatever its name
     symbols: tuple[int, ...]
     """Indexes into the symbols of the run."""
     masks: Mapping[str, _Masks]
     """Node ID → its sets."""
+
+
+class TestFile(_TestFile):
+    """What the tests of one file executed."""
+
+    __slots__ = ()
+    __test__ = False
 
     @classmethod
     def of(cls, sets: Mapping[str, Mapping[int, str]]) -> TestFile:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from math import sqrt
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.evidence.distributions import DISTRIBUTIONS, Distributions
 from kl_hooks.evidence.executed import Executed, cached_executed, read_pending, test_path
@@ -21,6 +21,7 @@ from kl_hooks.evidence.reach import Reach
 from kl_hooks.evidence.reads import SET_VARIABLES, VARIABLES
 from kl_hooks.evidence.spool_places import spool_places
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace

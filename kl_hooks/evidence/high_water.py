@@ -20,11 +20,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.evidence.ledger import CHAIN_START, chain_head
 from kl_hooks.hookspecs import Removal
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import counted
 from kl_hooks.store.database import Database
 from kl_hooks.store.files import write_atomic

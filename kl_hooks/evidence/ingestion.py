@@ -9,7 +9,7 @@ from there (`evidence.snapshot`).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem, StoreReadOnly
 from kl_hooks.evidence.commits import add_commits, unlogged_commits
@@ -20,6 +20,7 @@ from kl_hooks.evidence.journal import pending_captures, remove_or_quarantine
 from kl_hooks.evidence.ledger import append, has_receipt
 from kl_hooks.evidence.spool_places import spool_places
 from kl_hooks.git.run import GitFailed
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.workspace import Workspace, is_set_up
 

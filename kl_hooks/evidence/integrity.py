@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from kl_hooks.errors import StoreDamaged
 from kl_hooks.evidence.commits import log_digest
@@ -23,6 +23,7 @@ from kl_hooks.evidence.ledger import (
     read_entry,
     test_names,
 )
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import Receipt, receipt_id
 from kl_hooks.store.database import Database
 

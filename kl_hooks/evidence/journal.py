@@ -16,11 +16,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.evidence.capture import SPOOL_SCHEMA
 from kl_hooks.evidence.spool_places import QUARANTINED, SpoolPlace, spool_places
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.receipt import EVIDENCE_CLASSES, TEST_OUTCOMES, WAS_RUNNING, Evidence, Receipt
 from kl_hooks.model.symbol import make_id
 from kl_hooks.model.text import one_line
@@ -38,8 +39,8 @@ _FOREIGN: Final = (
     "was not written by this clone, so it proves nothing, and a run of yours may be missing:"
     " run the tests again, then delete it"
 )
-_RUN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-_GIT_ID: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_RUN: Final = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_GIT_ID: Final = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # SQLite's integers have 64 bits with a sign (sqlite.org/datatype3.html)
 _LONGEST: Final = 1 << 63
 

@@ -16,14 +16,14 @@ import sys
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import takewhile
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.errors import StoreDamaged, UsageProblem
 from kl_hooks.evidence.trust import ran_no_test
 from kl_hooks.model.canonical import canonical, digest
 from kl_hooks.model.claim import Anchor, CitedTest, Claim, Confirmation, TestPart
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, Evidence, Receipt, receipt_from_header
 from kl_hooks.model.symbol import is_hex
 from kl_hooks.store.database import Database, chunks, placeholders
@@ -701,7 +701,7 @@ def _failing_entry(entry: Entry, wanted: Sequence[tuple[int, str]], codes: bytes
         if f"test:{name}" not in detailed
     ]
     evidence = (*plain, *(one for one in special if one.kind == "TestResult"))
-    return entry._replace(receipt=replace(entry.receipt, evidence=evidence))
+    return entry._replace(receipt=entry.receipt._replace(evidence=evidence))
 
 
 def _varints(numbers: Iterable[int]) -> bytes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 from kl_hooks.evidence.ledger import selection_limits
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.text import name_list, one_line
 

@@ -15,11 +15,12 @@ from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import once
 from kl_hooks.git.worktree import WorktreeState, changed_files, snapshot
 from kl_hooks.model.actors import agent as agent
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.text import name_list
 
 HARMLESS: Final = (".md", ".rst", ".log", ".patch", ".diff", ".orig", ".rej", ".swp", "~")
 """Endings of files that no test needs: notes, and what editors and git leave behind."""
-_DOCUMENT_NAMES: Final = re.compile(
+_DOCUMENT_NAMES: Final = lazy_pattern(
     r"(?i)(?:readme|contributing|license|licence|copying|authors|notice|codeowners|changelog|changes|history|news)(?:[.-].*)?|\.gitignore"
 )
 _NAMED: Final = 3

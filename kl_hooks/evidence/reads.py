@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from kl_hooks.model.definitions import NamedTuple
 
 PART: Final = "reads"
 """The sort of the part of a test file, …"""

@@ -7,18 +7,17 @@ them did not run these, so its pass is none: the one that failed may be among th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from kl_hooks.evidence.ledger import Entry, selection_limits
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.receipt import REFUTES, Receipt
 from kl_hooks.store.redaction import MARK
 
 OMITTED_PASSES: Final = "shared_names"
 """The key in the selection of such a run that has the number of these passes. Never stored."""
-_ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]{6,}")
+_ADDRESS: Final = lazy_pattern(r" at 0x[0-9A-Fa-f]{6,}")
 
 
 def lasting_name(nodeid: str) -> str:
@@ -70,7 +69,7 @@ def without_partial_passes(entries: Iterable[Entry]) -> list[Entry]:
 
 def _without_partial_passes(entry: Entry) -> Entry:
     receipt = entry.receipt
-    whole = replace(receipt, selection=_without_addopts(receipt.selection))
+    whole = receipt._replace(selection=_without_addopts(receipt.selection))
     if receipt.result.get("complete") and reports_all_cases(whole):
         return entry
     evidence = tuple(
@@ -82,4 +81,4 @@ def _without_partial_passes(entry: Entry) -> Entry:
     if not omitted:
         return entry
     selection = {**receipt.selection, OMITTED_PASSES: omitted}
-    return entry._replace(receipt=replace(receipt, evidence=evidence, selection=selection))
+    return entry._replace(receipt=receipt._replace(evidence=evidence, selection=selection))

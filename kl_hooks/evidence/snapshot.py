@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.evidence import ledger
 from kl_hooks.evidence.capture import MissingRun, missing_runs
@@ -26,6 +26,7 @@ from kl_hooks.evidence.ledger import Entry, parents_of, selection_limits
 from kl_hooks.evidence.shared_names import without_partial_passes
 from kl_hooks.evidence.spool_places import SpoolPlace, spool_places
 from kl_hooks.evidence.trust import ATTESTED, NOTES, ran_no_test
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace, require_setup

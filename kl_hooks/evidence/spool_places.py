@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.repository import Repository, is_tracked
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.store.state import spool_directories, spool_key
 from kl_hooks.workspace import Workspace
 

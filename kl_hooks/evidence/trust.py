@@ -5,9 +5,10 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.model.claim import Observation
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import HARD_CLASSES, REFUTES, SUPPORTS, Evidence, Receipt
 
 ATTESTED: Final = ("ci:", "signed:")

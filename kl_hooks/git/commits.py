@@ -7,11 +7,12 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import IO, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.git.repository import Repository, directory_options, git_in, head
 from kl_hooks.git.run import GitFailed, start_git
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import is_hex
 
 _MAX_FILES: Final = 500

@@ -11,7 +11,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git import worktree
@@ -25,10 +25,11 @@ from kl_hooks.git.repository import (
 )
 from kl_hooks.git.run import GitFailed, git
 from kl_hooks.git.worktree import WorktreeScan, scan_worktree
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 
 # CE_INTENT_TO_ADD of git: after `git add -N` the name is there, the content is not
 _INTENT_TO_ADD: Final = 0x20000000
-_WITH_FLAGS: Final = re.compile(
+_WITH_FLAGS: Final = lazy_pattern(
     r"(\d{6} [0-9a-f]+ \d)\t([^\0]+)\0"
     r"  ctime: .*\n  mtime: .*\n  dev: .*\n  uid: .*\n  size: \d+\tflags: ([0-9a-f]+)\n"
 )

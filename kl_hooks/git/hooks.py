@@ -14,10 +14,11 @@ import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.repository import Repository, read_git_settings
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.shipped import shipped
 
 HOOK_NAMES: Final = ("post-commit", "pre-commit", "pre-push")
@@ -28,8 +29,8 @@ _CHAINED: Final = ".kl-chained"
 _LEGACY: Final = ".legacy"
 """Where pre-commit and prek keep the git hook that they found, and run it first."""
 
-_MARK: Final = re.compile(rb"^# kl git hook \d+ ([0-9a-f]{64})$", re.M)
-_PYTHON: Final = re.compile(rb"^python='((?:[^']|'\\'')*)'$", re.M)
+_MARK: Final = lazy_pattern(rb"^# kl git hook \d+ ([0-9a-f]{64})$", re.M)
+_PYTHON: Final = lazy_pattern(rb"^python='((?:[^']|'\\'')*)'$", re.M)
 _BLANK: Final = b"@sum@"
 _MAX_BYTES: Final = 1 << 20
 

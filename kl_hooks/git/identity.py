@@ -4,12 +4,12 @@ and in every folder.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from kl_hooks.git.repository import Repository, git_in, is_shallow
+from kl_hooks.model.definitions import lazy_pattern
 
-_REMOTE: Final = re.compile(
+_REMOTE: Final = lazy_pattern(
     r"(?:\w+://)?(?:[^@/]*@)?(?P<host>[^:/]+)(?::\d+)?[:/]+(?P<path>.+?)(?:\.git)?/?"
 )
 

@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.objects import object_id, read_blobs
 from kl_hooks.git.repository import Repository, git_in
 from kl_hooks.git.run import GitFailed
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.text import one_line
 
 FETCHED: Final = "refs/notes/kl-remote/"
@@ -29,9 +30,9 @@ _MOST_BYTES: Final = 64 * 1024 * 1024
 _MOST_LINES: Final = 20_000
 _MOST_ROWS: Final = 16 * 1024 * 1024
 """Bytes of a tree object that is listed: 400,000 rows."""
-_NAME: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_WRITER: Final = re.compile(r"[a-z0-9][a-z0-9-]{3,39}")
-_REMOTE: Final = re.compile(r"[^-\s\0][^\s\0]*")
+_NAME: Final = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_WRITER: Final = lazy_pattern(r"[a-z0-9][a-z0-9-]{3,39}")
+_REMOTE: Final = lazy_pattern(r"[^-\s\0][^\s\0]*")
 _TIMEOUT: Final = 120.0
 _MODES: Final = {"blob": "100644", "tree": "040000"}
 _Lines = Mapping[str, list[bytes]]

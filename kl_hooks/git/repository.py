@@ -8,10 +8,11 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.run import GitFailed, git, once, verb_of
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.text import one_line
 
 # A flag that rev-parse does not know is printed as it is: a separator that paths with newlines
@@ -256,7 +257,7 @@ def read_git_settings(repo: Repository) -> GitSettings:
     return GitSettings(kl, hooks_path, tuple(sorted(drivers)), file_mode)
 
 
-_WORTH_ASKING: Final = re.compile(rb"filter|include|filemode\s*(?:=(?!\s*true\b)|$)", re.I | re.M)
+_WORTH_ASKING: Final = lazy_pattern(rb"filter|include|filemode\s*(?:=(?!\s*true\b)|$)", re.I | re.M)
 
 
 def content_settings(repo: Repository) -> GitSettings:

@@ -14,8 +14,8 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from copy import copy
+from typing import Final
 
 from kl_hooks.git.objects import object_id, tree_ids
 from kl_hooks.git.repository import (
@@ -30,6 +30,7 @@ from kl_hooks.git.repository import (
     is_commit_index,
 )
 from kl_hooks.git.run import GitFailed, git, is_one_moment, once, start_git, was_asked
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 
 REMOVED: Final = b""
 _GITLINK: Final = b"160000"
@@ -37,10 +38,10 @@ _PLAIN = b"100644"
 _EXECUTABLE = b"100755"
 _LINK = b"120000"
 _REGULAR: Final = ("100644", "100755")
-_NEEDS_QUOTES: Final = re.compile(rb'[\x00-\x1f"\\\x7f]')
-_UNTRACKED_LINE: Final = re.compile(r"\0\? [^\0]*")
+_NEEDS_QUOTES: Final = lazy_pattern(rb'[\x00-\x1f"\\\x7f]')
+_UNTRACKED_LINE: Final = lazy_pattern(r"\0\? [^\0]*")
 """A line of `ls-files` that names an untracked file, with the sign before it."""
-_SPECIAL_LINE: Final = re.compile(rb"\0(?!H 1[02]0)([^\0]+)")
+_SPECIAL_LINE: Final = lazy_pattern(rb"\0(?!H 1[02]0)([^\0]+)")
 """A line of `ls-files` that is no ordinary file or link: git compares those by itself."""
 _DIFF_OPTIONS: Final = (
     "--raw",
@@ -64,15 +65,15 @@ class _FileChange(NamedTuple):
     """None: only the disk knows, see `WorktreeScan.contents`."""
 
 
-@dataclass(slots=True)
 class _FileStates:
     """The state of some files on disk."""
 
-    files: dict[bytes, tuple[bytes, str]] = field(default_factory=dict)
-    """Path → (mode, blob ID)."""
-    missing: set[bytes] = field(default_factory=set)
-    unreadable: set[bytes] = field(default_factory=set)
-    """On disk, but their content can't be read."""
+    def __init__(self) -> None:
+        self.files: dict[bytes, tuple[bytes, str]] = {}
+        """Path → (mode, blob ID)."""
+        self.missing: set[bytes] = set()
+        self.unreadable: set[bytes] = set()
+        """On disk, but their content can't be read."""
 
 
 class FileListing(NamedTuple):
@@ -121,19 +122,39 @@ class FileListing(NamedTuple):
         return re.findall(row, self.listing)
 
 
-@dataclass(frozen=True, slots=True)
 class WorktreeScan:
     """What the working tree contained at one moment. Made by `scan_worktree`."""
 
-    repo: Repository
-    settings: GitSettings
-    listing: FileListing
-    changes: Mapping[bytes, _FileChange]
-    """What differs from the index (or the base of the scan), or was only touched; and what git does
-    not compare.
-    """
-    _states: _FileStates = field(default_factory=_FileStates, compare=False, repr=False)
-    _hashed: set[bytes] = field(default_factory=set, compare=False, repr=False)
+    def __init__(
+        self,
+        repo: Repository,
+        settings: GitSettings,
+        listing: FileListing,
+        changes: Mapping[bytes, _FileChange],
+    ) -> None:
+        self.repo = repo
+        self.settings = settings
+        self.listing = listing
+        self.changes = changes
+        """What differs from the index (or the base of the scan), or was only touched; and what git
+        does not compare.
+        """
+        self._states = _FileStates()
+        self._hashed: set[bytes] = set()
+
+    def having(
+        self,
+        *,
+        listing: FileListing | None = None,
+        changes: Mapping[bytes, _FileChange] | None = None,
+    ) -> WorktreeScan:
+        """The same moment with another listing or other changes: each file is still hashed once."""
+        other = copy(self)
+        if listing is not None:
+            other.listing = listing
+        if changes is not None:
+            other.changes = changes
+        return other
 
     def contents(self, wanted: Mapping[bytes, bytes | None]) -> _FileStates:
         """The states of all files that were ever asked for, by mode (None: as the file is); each is
@@ -178,9 +199,9 @@ def scan_worktree(
         return once(question, lambda: _scan(repo, pathspecs, base, untracked))
     scan = once(whole, lambda: _scan(repo, (), None, True))
     if not untracked:
-        scan = replace(scan, listing=once(("tracked", repo), scan.listing.without_untracked))
+        scan = scan.having(listing=once(("tracked", repo), scan.listing.without_untracked))
     if base is not None:
-        scan = replace(scan, changes=scan.changes_from(base))
+        scan = scan.having(changes=scan.changes_from(base))
     return scan
 
 
@@ -568,16 +589,16 @@ def _unknown(changes: Mapping[bytes, _FileChange]) -> dict[bytes, bytes | None]:
     }
 
 
-@dataclass(slots=True)
 class _NestedUntracked:
     """The untracked files of repositories inside this one."""
 
-    states: dict[bytes, tuple[bytes, str]] = field(default_factory=dict)
-    """Path of a repository that has some → its state with them."""
-    untracked: list[bytes] = field(default_factory=list)
-    """Their paths from the top."""
-    whole: bool = True
-    """Whether all could be read."""
+    def __init__(self) -> None:
+        self.states: dict[bytes, tuple[bytes, str]] = {}
+        """Path of a repository that has some → its state with them."""
+        self.untracked: list[bytes] = []
+        """Their paths from the top."""
+        self.whole = True
+        """Whether all could be read."""
 
 
 def _add_nested_repositories(

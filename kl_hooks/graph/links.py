@@ -18,10 +18,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from operator import itemgetter
 from sys import byteorder
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from zlib import compress as compress_bytes
 from zlib import crc32, decompress, error
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import Link
 from kl_hooks.store.database import Rows, chunks, placeholders
 

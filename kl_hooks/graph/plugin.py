@@ -31,5 +31,7 @@ CREATE TABLE link_ends (
 """
 
 
-kl_schema = schema_hook(Schema("graph", "graph", (TABLES,), before=3))
+LINKS: Final = Schema("graph", "graph", (TABLES,), before=3)
+
+kl_schema = schema_hook(LINKS)
 """The tables of links."""

@@ -9,13 +9,13 @@ is another commit.
 from __future__ import annotations
 
 import json
-import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from kl_hooks.index.postings import text_terms
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.store.database import Rows, chunks, placeholders
 
 MOST: Final = 3000
@@ -24,7 +24,7 @@ LISTED: Final = 2 * MOST
 """Commits that are looked at to find so many: others touch no source, or too much of it."""
 MOST_FILES: Final = 12
 """A commit that touches more files (a mass rename, a new formatter) is no sign of any one."""
-_TRAILER: Final = re.compile(
+_TRAILER: Final = lazy_pattern(
     r"(?m)^[A-Z][A-Za-z-]+(?:-by|-Id|-id): .*$|^\(cherry picked from .*$|https?://\S+"
 )
 

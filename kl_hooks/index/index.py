@@ -7,12 +7,11 @@ have their words in the same postings. Identifiers are split as people write the
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import log
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.index.postings import (
     FIELD_SHIFT,
@@ -31,6 +30,7 @@ from kl_hooks.index.postings import (
     stored_totals,
     terms,
 )
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.symbol import split_id
 from kl_hooks.store.database import Rows, chunks, placeholders
 
@@ -43,7 +43,7 @@ _LONGEST: Final = 200
 _ENDINGS: Final = ("ings", "ing", "ied", "ies", "ed", "es", "s", "e", "y")
 _SHORTEST: Final = 4
 """Letters of a stem."""
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = lazy_pattern(r"\w+")
 
 
 def split_all(text: str) -> str:

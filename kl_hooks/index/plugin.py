@@ -101,9 +101,9 @@ CREATE TABLE vector_blocks (
 
 # until step 5 the words were in an FTS5 table, which a SQLite without FTS5 can't even drop; until
 # step 6 the files of a segment were JSON
-kl_schema = schema_hook(
-    Schema("index", "graph", (TABLES,), before=6), Schema("vectors", "graph", (_VECTORS,))
-)
+INDEX: Final = Schema("index", "graph", (TABLES,), before=6)
+
+kl_schema = schema_hook(INDEX, Schema("vectors", "graph", (_VECTORS,)))
 """What can be found by words, the terms of it and of source, and past commits; and vectors."""
 
 

@@ -25,8 +25,9 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, chain, compress
 from operator import not_
 from sys import byteorder
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.symbol import SCRIPT_TEST
 from kl_hooks.store.database import Rows, chunks, placeholders
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-WORD: Final = re.compile(r"[^\W\d]\w*")
-_SEAM: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+WORD: Final = lazy_pattern(r"[^\W\d]\w*")
+_SEAM: Final = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LONGEST: Final = 100
 """Characters of a word; what is longer is data (base64, hashes), which nobody asks for."""
 _SHORTEST: Final = 2
@@ -160,7 +161,7 @@ _FAINT: Final = 0.3
 """Of a verb of change. The recipe has .6: equal on 240 tasks (R@5 +.002, symbols@10 +.002), but a
 name that no other symbol has, such as `add_x`, then outranked the class that the task names by a
 word which many symbols have."""
-_CODE: Final = re.compile(
+_CODE: Final = lazy_pattern(
     r"`([^`\n]+)`|\b(\w*[a-z0-9]_\w+|_\w+|\w*[a-z0-9][A-Z]\w*|\w+(?=\(\))|\w+(?:\.\w+)+)"
 )
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.kinds.finding import PATCHED, PATH_ARGUMENTS, path_inside, reads_only, role_of
 from kl_hooks.kinds.shell import simple_commands
+from kl_hooks.model.definitions import NamedTuple
 
 if TYPE_CHECKING:
     from kl_hooks.kinds.finding import Call

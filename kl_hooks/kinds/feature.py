@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kl_hooks.model.definitions import lazy_pattern
+
 if TYPE_CHECKING:
     pass
 
@@ -17,7 +19,7 @@ _FOLDERS: Final = ("docs/features", ".kl/knowledge/features", "features", ".guar
 # repetitions are bounded: hostile text costs its length times the bound, not the square of its
 # length
 _AREA: Final = r"[0-9]{0,40}[A-Z][A-Z0-9]{0,40}-"
-_ID: Final = re.compile(
+_ID: Final = lazy_pattern(
     rf"(?<![A-Za-z0-9_-])FEAT-(?:(?:{_AREA}){{1,3}}?[0-9]{{1,9}}|[0-9]{{1,9}}(?:-[0-9]{{1,9}})?)(?![A-Za-z0-9_])",
     re.IGNORECASE | re.ASCII,
 )

@@ -17,7 +17,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import agent, session
@@ -25,6 +25,7 @@ from kl_hooks.evidence.sources.transcript import ToolCall, Transcript
 from kl_hooks.git.objects import object_id
 from kl_hooks.kinds.catalog import FINDING
 from kl_hooks.kinds.shell import Command, simple_commands
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import make_id, split_id
 from kl_hooks.model.text import name_list, one_line, safe_text
@@ -189,40 +190,40 @@ _PAST_TENSE: Final = {
 """First letters of a tool that writes → what it did."""
 
 # agents' read tools number lines as `cat -n` does, some with an arrow: `    12→text`
-_LINE_NUMBER: Final = re.compile(r"^\s*\d+[→\t:|]\s?")
+_LINE_NUMBER: Final = lazy_pattern(r"^\s*\d+[→\t:|]\s?")
 _OUTLINES: Final = (
     (
         "defines",
-        re.compile(
+        lazy_pattern(
             r"[+ \t]{0,40}(?:export\s+|pub\s+|async\s+|static\s+|public\s+|default\s+){0,3}"
             r"(?:def|class|func|function|fn|struct|interface|trait|enum|type)\s+(\w{1,80})"
         ),
     ),
-    ("sections", re.compile(r"#{1,4}\s+(\S.{0,80})")),
-    ("tables", re.compile(r"\[{1,2}([\w.\"'-]{1,80})\]{1,2}\s*$")),
-    ("keys", re.compile(r"\s{0,2}[\"']?([A-Za-z][\w.-]{0,60})[\"']?\s*:(?:\s|$)")),
+    ("sections", lazy_pattern(r"#{1,4}\s+(\S.{0,80})")),
+    ("tables", lazy_pattern(r"\[{1,2}([\w.\"'-]{1,80})\]{1,2}\s*$")),
+    ("keys", lazy_pattern(r"\s{0,2}[\"']?([A-Za-z][\w.-]{0,60})[\"']?\s*:(?:\s|$)")),
 )
 """What a text is summarized by: names of code, headings, tables of TOML, keys of YAML or JSON."""
-_HIT: Final = re.compile(
+_HIT: Final = lazy_pattern(
     r"([^\s:]{1,200}):\d+(?::|$)|([^\s:]{1,200}\.\w{1,8}|[^\s:]{0,200}/[^\s:]{1,200})$"
 )
 """A line of a search that names a file: `src/a.py:3: …`, or the path alone."""
-_DECISION: Final = re.compile(
+_DECISION: Final = lazy_pattern(
     r"(?:^|/)(?:adrs?|decisions)/[^/]+\.md$|(?:^|/)adr-\d+[^/]*\.md$", re.IGNORECASE
 )
-_DEPENDENCIES: Final = re.compile(
+_DEPENDENCIES: Final = lazy_pattern(
     r"(?:^|/)(?:requirements[^/]*\.(?:txt|in)|pyproject\.toml|setup\.(?:cfg|py)|package(?:-lock)?\.json|Cargo\.(?:toml|lock)"
     r"|go\.(?:mod|sum)|Gemfile(?:\.lock)?|poetry\.lock|uv\.lock|Pipfile(?:\.lock)?|pom\.xml|build\.gradle)$"
 )
 # the envelope of Codex's apply_patch: one tool call, files named inside the text
-PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (\S.*)$", re.MULTILINE)
-_INSTALL: Final = re.compile(
+PATCHED: Final = lazy_pattern(r"^\*\*\* (?:Update|Add|Delete) File: (\S.*)$", re.MULTILINE)
+_INSTALL: Final = lazy_pattern(
     r"(?:^|[;&|]\s*)(?:\S*/)?(?:pip3?|uv|poetry|npm|yarn|pnpm|cargo|go|gem|apt(?:-get)?|brew|python3?"
     r" -m pip)\s+"
     r"(?:pip\s+)?(?:install|add|get)\b"
 )
-_ERROR: Final = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Warning)\b")
-_TROUBLE: Final = re.compile(
+_ERROR: Final = lazy_pattern(r"\b[A-Z]\w*(?:Error|Exception|Warning)\b")
+_TROUBLE: Final = lazy_pattern(
     r"error|exception|fail|fatal|denied|not found|no such|cannot|can't|traceback", re.IGNORECASE
 )
 

@@ -5,10 +5,11 @@ actor.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.gate_evidence import GateEvidence, doubtful_option
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import suggest_spelling
 from kl_hooks.records.query import RecordFilter, list_records

@@ -7,11 +7,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.measured_coverage import MeasuredCoverage
 from kl_hooks.evidence.trust import IMPORTED
+from kl_hooks.model.definitions import NamedTuple
 
 _LINTERS: Final[Mapping[str, tuple[str, ...]]] = {
     "ruff": ("check",),

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.kinds.catalog import FACT
 from kl_hooks.kinds.gate import Gate
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.liveness import live_records
@@ -31,8 +32,8 @@ _QUIT: Final = ("quit", "q", "exit")
 _BACK: Final = ("back", "b")
 # Characters.
 _SHORTEST_SENTENCE: Final = 10
-_END: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=\S)|\n+")
-_BULLET: Final = re.compile(r"^\s*(?:[-*+•]|[0-9]{1,3}[.)])\s+")
+_END: Final = lazy_pattern(r"(?<=[.!?])[\"')\]]*\s+(?=\S)|\n+")
+_BULLET: Final = lazy_pattern(r"^\s*(?:[-*+•]|[0-9]{1,3}[.)])\s+")
 _ABBREVIATIONS: Final = (
     "e.g.",
     "i.e.",
@@ -766,13 +767,13 @@ _WORDS: Final = (
     "nine",
     "ten",
 )
-_NUMBER: Final = re.compile(rf"\b(?:(\d{{1,3}})|({'|'.join(_WORDS)}))\b", re.IGNORECASE)
-_SIZE: Final = re.compile(
+_NUMBER: Final = lazy_pattern(rf"\b(?:(\d{{1,3}})|({'|'.join(_WORDS)}))\b", re.IGNORECASE)
+_SIZE: Final = lazy_pattern(
     r"(?:complexity|size)\D{0,20}(\d{1,2})|(?<![\d.])(\d{1,2})\s*(?:and|or)\s+(?:more|above|up|higher)",
     re.IGNORECASE,
 )
 """From which complexity on: `complexity 4`, `4 and more`."""
-_LEAST: Final = re.compile(
+_LEAST: Final = lazy_pattern(
     r"(?:at least|minimum|not below|score\D{0,12})\s*(\d{1,3})|(\d{1,3})\s*(?:%|percent|of"
     r" 100|points)",
     re.IGNORECASE,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.query.lookup import select_symbols, symbols_by_id, symbols_in_file
 from kl_hooks.code.query.session import refresh_graph
@@ -21,6 +21,7 @@ from kl_hooks.hookspecs import Retriever
 from kl_hooks.kinds.failure import failure_candidate
 from kl_hooks.kinds.feature import feature_ids, specification_files
 from kl_hooks.kinds.objective import continuation, is_rejected, last_turns, reported_progress
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import path_of, split_id
@@ -54,15 +55,15 @@ _AMBIGUOUS: Final = 5
 _FOLDER: Final = 2
 """Distance of a record about the folder of a file; one more for each level above."""
 _RELATIONS: Final = ("adr_governs", "governs", "about")
-_DIFF: Final = re.compile(
+_DIFF: Final = lazy_pattern(
     r"^(?:diff --git a/(\S+) b/(\S+)|(?:---|\+\+\+) [ab]/([^\t\n]+))", re.MULTILINE
 )
 # CPython's traceback (`File "a.py", line 3`), and `a.py:3` as pytest, ruff and mypy print it
-_FRAME: Final = re.compile(
+_FRAME: Final = lazy_pattern(
     r"""File ["']([^"'\n]{1,500})["'], line|^\s*(\S{1,300}\.\w{1,5}):\d+""", re.MULTILINE
 )
-_NAME: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-_QUALIFIER: Final = re.compile(r"@.+?\.py(?=\.|$)")
+_NAME: Final = lazy_pattern(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_QUALIFIER: Final = lazy_pattern(r"@.+?\.py(?=\.|$)")
 
 
 class _Match(NamedTuple):

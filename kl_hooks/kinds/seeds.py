@@ -13,6 +13,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.feature import feature_ids
 from kl_hooks.kinds.interview import facts_of_answer
 from kl_hooks.model.canonical import canonical, replace_surrogates
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import name_list, one_line, slug
@@ -37,9 +38,9 @@ _SHORTEST: Final = 10
 """Characters; a shorter text makes no seed."""
 _SENTENCE: Final = 4
 """Words that a sentence has at least: badges, logos and titles have fewer."""
-_SUBSTITUTION: Final = re.compile(r"\|[\w .-]{1,60}\||</?[a-z][a-z0-9]*(?:\s[^<>]{0,500})?/?>")
+_SUBSTITUTION: Final = lazy_pattern(r"\|[\w .-]{1,60}\||</?[a-z][a-z0-9]*(?:\s[^<>]{0,500})?/?>")
 """Of reStructuredText, mostly pictures; and tags."""
-_ITEM: Final = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
+_ITEM: Final = lazy_pattern(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
 _PYPROJECT: Final = "pyproject.toml"
 _DOCUMENTS: Final = (
     "README.md",
@@ -52,7 +53,7 @@ _DOCUMENTS: Final = (
     "docs/CONTRIBUTING.md",
 )
 _TOPICS: Final = tuple(
-    (topic, re.compile(rf"\b(?:{words})\b", re.IGNORECASE))
+    (topic, lazy_pattern(rf"\b(?:{words})\b", re.IGNORECASE))
     for topic, words in (
         (
             "structure",
@@ -88,33 +89,33 @@ _README_FACTS: Final = (
         "purpose",
         "project_overview",
         "What this project is",
-        re.compile(r"(?i)introduction|overview|about|purpose"),
+        lazy_pattern(r"(?i)introduction|overview|about|purpose"),
     ),
     (
         "goals",
         "goals",
         "What this project is to achieve",
-        re.compile(r"(?i)(project |design )?goals|objectives|aims"),
+        lazy_pattern(r"(?i)(project |design )?goals|objectives|aims"),
     ),
     (
         "technical_constraints",
         "constraints",
         "What limits this project",
-        re.compile(r"(?i)(technical |design )?constraints|limitations|restrictions"),
+        lazy_pattern(r"(?i)(technical |design )?constraints|limitations|restrictions"),
     ),
 )
 """Question of the interview that a section of a README answers, category, title, headings."""
-_UNDER: Final = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}")
+_UNDER: Final = lazy_pattern(r"([=\-~^\"'`#*+.:_])\1{2,}")
 """The line below a title in reStructuredText."""
 # repetitions are bounded: hostile text costs its length times the bound, not the square of its
 # length
-_BADGE: Final = re.compile(
+_BADGE: Final = lazy_pattern(
     r"\[?!\[[^\]]{0,200}\]\([^)]{0,9000}\)(?:\]\([^)]{0,500}\))?|</?(?![a-z]+:)[A-Za-z][^>]{0,500}>"
 )
-_HEADING: Final = re.compile(r" {0,3}#{1,6} ")
-_RULE: Final = re.compile(r" {0,3}(={3,}|-{3,}|\*{3,})\s*")
-_COMMENT: Final = (re.compile("<!--"), re.compile("-->"))
-_MANAGED: Final = (re.compile("<!-- {0,9}kl:begin"), re.compile("kl:end {0,9}-->"))
+_HEADING: Final = lazy_pattern(r" {0,3}#{1,6} ")
+_RULE: Final = lazy_pattern(r" {0,3}(={3,}|-{3,}|\*{3,})\s*")
+_COMMENT: Final = (lazy_pattern("<!--"), lazy_pattern("-->"))
+_MANAGED: Final = (lazy_pattern("<!-- {0,9}kl:begin"), lazy_pattern("kl:end {0,9}-->"))
 """What kl itself wrote there is nothing new."""
 _TEXTS: Final[Mapping[str, str]] = {
     "purpose": "purpose",
@@ -144,11 +145,11 @@ _LISTS: Final[Mapping[str, str]] = {
     "components": "key_components",
     "key components": "key_components",
 }
-_BOX: Final = re.compile(r"^\[[ xX]\]\s+")
-_DECISION: Final = re.compile(r"\bADR-[0-9]{1,9}\b")
+_BOX: Final = lazy_pattern(r"^\[[ xX]\]\s+")
+_DECISION: Final = lazy_pattern(r"\bADR-[0-9]{1,9}\b")
 _STATUS: Final = ("planned", "building", "shipped", "draft", "in_progress", "done")
-_ADR_NAME: Final = re.compile(r"(?i)adr[-_ ]?\d+[^/]*\.(?:md|json)|\d{4}-[^/]+\.md")
-_ADR_ID: Final = re.compile(r"(?i)adr-\d{1,9}")
+_ADR_NAME: Final = lazy_pattern(r"(?i)adr[-_ ]?\d+[^/]*\.(?:md|json)|\d{4}-[^/]+\.md")
+_ADR_ID: Final = lazy_pattern(r"(?i)adr-\d{1,9}")
 
 
 def project_seeds(root: Path) -> tuple[list[Seed], list[str]]:

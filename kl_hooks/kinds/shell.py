@@ -5,24 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Final, NamedTuple
+from typing import Final
+
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 
 _MAX_LENGTH: Final = 5_000
 """Characters of a command line that are looked at."""
 _SHELLS: Final = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish"))
 _WRAPPERS: Final = frozenset(("env", "sudo", "time", "nice", "nohup", "command", "exec"))
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
+_ASSIGNMENT: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 # their value is a word of its own: `git -C DIR`, `git -c KEY=VALUE`, `kl --root DIR`
 _VALUE_OPTIONS: Final = frozenset(("-C", "-c", "--root"))
 # not shlex: it reports a quoted `>` or `;` as the operator, and `2>&1` as three commands
-_TOKEN: Final = re.compile(
+_TOKEN: Final = lazy_pattern(
     r"(?P<redirection>(?:[0-9]+|&)?(?:>>|>[|&]?|<<<|<[&>]?))|(?P<end>[;&|()\n]+)"
     r"|(?P<word>(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s;&|()<>])+)",
     re.DOTALL,
 )
-_QUOTED: Final = re.compile(r"'([^']*)'|\"((?:\\.|[^\"\\])*)\"|\\(.)", re.DOTALL)
-_FD: Final = re.compile(r"[0-9]+|-")
-_HERE_DOCUMENT: Final = re.compile(
+_QUOTED: Final = lazy_pattern(r"'([^']*)'|\"((?:\\.|[^\"\\])*)\"|\\(.)", re.DOTALL)
+_FD: Final = lazy_pattern(r"[0-9]+|-")
+_HERE_DOCUMENT: Final = lazy_pattern(
     r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)\n(?:.*\n)*?[ \t]*\2[ \t]*(?=\n|$)"
 )
 

@@ -9,13 +9,12 @@ own file.
 from __future__ import annotations
 
 import json
-import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.config.yaml import (
@@ -30,6 +29,7 @@ from kl_hooks.config.yaml import (
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.graph.algorithms import components
 from kl_hooks.kinds.catalog import OUTCOME
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import Event, append_events, list_events
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _FOLDER: Final = "outcomes"
-_NAME: Final = re.compile(r"OUT-[0-9a-f]{8}\.json")
+_NAME: Final = lazy_pattern(r"OUT-[0-9a-f]{8}\.json")
 
 
 def record_outcome(ws: Workspace, raw: Mapping[str, Any], author: str = "") -> tuple[str, str]:

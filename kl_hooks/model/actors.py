@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
+
+from kl_hooks.model.definitions import lazy_pattern
 
 AGENTS: Final = (
     ("CLAUDECODE", "claude-code"),
@@ -35,7 +36,7 @@ def agent(environ: Mapping[str, str]) -> str | None:
     return next((name for variable, name in AGENTS if environ.get(variable)), None)
 
 
-_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACEPARENT: Final = lazy_pattern(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 def trace_id(environ: Mapping[str, str]) -> str:

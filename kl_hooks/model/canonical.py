@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Collection
 from typing import Any
+
+from kl_hooks.model.definitions import lazy_pattern
 
 Plain = Any
 """What canonical JSON can hold: dict with str keys, list or tuple, str, int, bool, None. No floats.
 """
 
 _SIMPLE = frozenset((str, int, bool, type(None)))
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 
 def replace_surrogates(value: Plain) -> Plain:
@@ -21,12 +22,16 @@ def replace_surrogates(value: Plain) -> Plain:
     bytes.
     """
     if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
+        return _replace_surrogates_of(value)
     if isinstance(value, dict):
-        return {_SURROGATE.sub("\ufffd", k): replace_surrogates(v) for k, v in value.items()}
+        return {_replace_surrogates_of(k): replace_surrogates(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [replace_surrogates(v) for v in value]
     return value
+
+
+def _replace_surrogates_of(text: str) -> str:
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def _check(value: Plain) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import HARD_CLASSES
 
 

@@ -4,9 +4,8 @@ break it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.definitions import NamedTuple
 
 
 class Option(NamedTuple):

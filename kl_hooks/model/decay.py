@@ -7,9 +7,10 @@ that asking twice never counts twice. Moments are microseconds since 1970.
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.clock import DAY, age_in_days
+from kl_hooks.model.definitions import NamedTuple
 
 ENTRY_LOSS: Final = 0.01
 """Share of its importance that an entry of a context loses in a day: half in 69 days."""

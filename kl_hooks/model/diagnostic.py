@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import one_line
 
 _LONGEST: Final = 1000

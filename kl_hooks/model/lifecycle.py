@@ -6,7 +6,7 @@ difference between a dry run and a run.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from kl_hooks.model.definitions import NamedTuple
 
 LIFECYCLE_FILE = ".kl/knowledge/lifecycle.yaml"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.definitions import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.model.claim import Tier
+from kl_hooks.model.definitions import NamedTuple
 
 if TYPE_CHECKING:
     from kl_hooks.model.symbol import Symbol

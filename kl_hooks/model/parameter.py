@@ -12,18 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Final,
-    NamedTuple,
-    NewType,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Final, NewType, get_args, get_origin, get_type_hints
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import one_line, suggest_spelling
 
 REQUIRED: Final[Any] = object()

@@ -5,9 +5,10 @@ once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import OwnText, one_line
 
 

@@ -5,11 +5,11 @@ unnoticed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.definitions import EMPTY, NamedTuple
 from kl_hooks.model.text import counted
 
 TEST_OUTCOMES: Final = ("passed", "skipped", "xfailed", "xpassed", "flaky", "error", "failed")
@@ -156,11 +156,8 @@ HEADER_KEYS: Final = (
 RECEIPT_SCHEMA: Final = "kl.receipt/1"
 
 
-@dataclass(frozen=True)
-class Receipt:
-    """One capture: who ran what, on which tree, in which environment, with which outcomes.
-    Append-only.
-    """
+class _Receipt(NamedTuple):
+    """The parts of `Receipt`, which stores also what it computes of them."""
 
     run: str
     """Random id of this capture: the same capture ingested twice is one receipt, a new run is a new
@@ -188,13 +185,19 @@ class Receipt:
     head: str | None = None
     branch: str | None = None
     dirty: bool = False
-    environment: Mapping[str, Any] = field(default_factory=dict)
-    selection: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = EMPTY
+    selection: Mapping[str, Any] = EMPTY
     """`args`, `collected`, `deselected`, `ran`."""
-    result: Mapping[str, Any] = field(default_factory=dict)
+    result: Mapping[str, Any] = EMPTY
     """`exit`, `complete`, `how`, `verdict`, `reasons`, `counts`."""
     folded_digest: str = ""
     """The digest of evidence that upkeep has deleted; empty: the evidence is complete."""
+
+
+class Receipt(_Receipt):
+    """One capture: who ran what, on which tree, in which environment, with which outcomes.
+    Append-only.
+    """
 
     @cached_property
     def evidence_digest(self) -> str:

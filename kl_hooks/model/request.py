@@ -4,8 +4,9 @@ Python API, each stated once.
 
 from __future__ import annotations
 
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import Parameter, fields_of
 
 _PROFILE_NAMES: Final = (

@@ -4,8 +4,9 @@ number.
 
 from __future__ import annotations
 
-import re
-from typing import Final, NamedTuple
+from typing import Final
+
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 
 ID_PREFIXES: Final = (
     "file",
@@ -28,13 +29,13 @@ ID_PREFIXES: Final = (
 """What can precede the colon. `command:` is a command line, `check:` a validator of ours."""
 
 # The lookaheads: the beginning of a longer number or word is no ID.
-RECORD_ID: Final = re.compile(
+RECORD_ID: Final = lazy_pattern(
     r"[A-Z][A-Z0-9]{1,9}-(?:[0-9]{4,9}(?![0-9])|[0-9a-f]{8,16}(?![0-9a-z])"
     r"|[A-Za-z][A-Za-z0-9]{0,39}(?:-[A-Za-z0-9]{1,40}){0,3}?-[0-9]{1,9})"
 )
 """`ADR-0007`, `MEM-3f9a1c2b`, `FEAT-AUTH-12`, `TURN-FEAT-AUTH-12-3`."""
-_HEX: Final = re.compile(r"[0-9a-f]{4,64}")
-_SHORT_ID: Final = re.compile(r"([A-Za-z]{2,10})-([0-9]{1,4})")
+_HEX: Final = lazy_pattern(r"[0-9a-f]{4,64}")
+_SHORT_ID: Final = lazy_pattern(r"([A-Za-z]{2,10})-([0-9]{1,4})")
 
 
 class NodeId(str):
@@ -137,7 +138,7 @@ def language_of(path: str) -> str:
     return ""
 
 
-SCRIPT_TEST: Final = re.compile(
+SCRIPT_TEST: Final = lazy_pattern(
     r"(?:.*/)?(?:__tests__/.*|[^/]*\.(?:test|spec)(?:-d)?)\.[cm]?[jt]sx?"
 )
 """The path of a file with tests as users of TypeScript and JavaScript name it."""

@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
+from kl_hooks.model.definitions import lazy_pattern
+
 # Bidirectional characters change the order in which a person reads (CVE-2021-42574), invisible ones
 # hide text.
 # An emoji may be followed by one variation selector and joined to the next emoji (Unicode TR51,
@@ -16,7 +18,7 @@ _EMOJI: Final = (
 )
 """What is, or may become, an emoji: the inside of a character class."""
 EMOJI_JOIN: Final = rf"(?:(?<=[{_EMOJI}])|(?<=[{_EMOJI}]\ufe0f))\u200d(?=[{_EMOJI}])"
-_UNSAFE: Final = (
+_UNSAFE: Final = lazy_pattern(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0d\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
     rf"|(?<![{_EMOJI}0-9#*])[\ufe0e\ufe0f]"
@@ -48,12 +50,10 @@ def safe_text(text: str) -> str:
     Newline and tab stay. What it returns moves no cursor, sets no title and hides nothing; it is
     stable (`safe_text(safe_text(x)) == safe_text(x)`).
     """
-    # nearly all texts end here, without the search
-    if text.isascii() and text.isprintable():
+    # nearly all texts end here, without the search, whose compilation takes 1 ms
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    # a text, not a compiled pattern: `re` compiles it on first need, and most commands never get
-    # here
-    return re.sub(_UNSAFE, _escape, text)
+    return _UNSAFE.sub(_escape, text)
 
 
 def visible_line_ends(text: str) -> str:
@@ -95,8 +95,8 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else many}"
 
 
-_OTHER: Final = re.compile(r"[^a-z0-9\s-]")
-_GAPS: Final = re.compile(r"[\s-]+")
+_OTHER: Final = lazy_pattern(r"[^a-z0-9\s-]")
+_GAPS: Final = lazy_pattern(r"[\s-]+")
 
 
 def slug(text: str, most: int | None = 60) -> str:
@@ -112,32 +112,30 @@ def slug(text: str, most: int | None = 60) -> str:
     return shortened[: most + 1].rpartition("-")[0].strip("-") or shortened[:most].strip("-")
 
 
-# Below are texts of patterns, which `re` compiles at their first use: nearly every process imports
-# this module, and few defuse anything.
-_TAG: Final = r"(?m)<(?![ =]|(?:locals|lambda|module|genexpr)>|$)"
+_TAG: Final = lazy_pattern(r"(?m)<(?![ =]|(?:locals|lambda|module|genexpr)>|$)")
 """A `<` that could open a tag. `<locals>` and its like stay: they are parts of Python names."""
 _DELIMITERS: Final = (
     r"antml:\w+|system(?:[-_]\w+)?|assistant|human|user|developer|instructions?|invoke|parameter"
     r"|functions?|function_(?:calls?|results?)|tools?|tool_\w+|im_start|im_end|knowledge|thinking"
 )
-_DELIMITER: Final = rf"(?i)<(?=/?(?:{_DELIMITERS})[\s/>]|\||<SYS>>)"
+_DELIMITER: Final = lazy_pattern(rf"(?i)<(?=/?(?:{_DELIMITERS})[\s/>]|\||<SYS>>)")
 """A `<` of what agents delimit turns and tools with."""
-_ENCLOSURE: Final = rf"(?i)<(?=/\w|[!?|]|(?:{_DELIMITERS})[\s/>]|<SYS>>)"
+_ENCLOSURE: Final = lazy_pattern(rf"(?i)<(?=/\w|[!?|]|(?:{_DELIMITERS})[\s/>]|<SYS>>)")
 """The same, and of every closing tag: whoever puts an answer into a conversation may enclose it in
 one of any name.
 """
-_SIGNATURE: Final = (
+_SIGNATURE: Final = lazy_pattern(
     rf"<(?=/\w|[!?|]|<SYS>>)|(?<!\w)<(?=(?i:{_DELIMITERS})[\s/>])|<(?=(?:{_DELIMITERS})[\s/>])"
 )
 """The same for code outside of quoted lines, where `Option<User>` is the name of a type."""
-_FENCE: Final = r"`{3,}|~{3,}"
+_FENCE: Final = lazy_pattern(r"`{3,}|~{3,}")
 
 
 def defuse(text: str) -> str:
     """The text without control, hidden and bidirectional characters, tags or fences; its lines
     stay.
     """
-    return _unfenced(re.sub(_TAG, r"\\x3c", safe_text(text)))
+    return _unfenced(_TAG.sub(r"\\x3c", safe_text(text)))
 
 
 def defuse_signature(signature: str) -> str:
@@ -145,11 +143,11 @@ def defuse_signature(signature: str) -> str:
     characters, fences, and what opens a turn or closes a tag, since it may be outside of quoted
     lines.
     """
-    return _unfenced(re.sub(_SIGNATURE, r"\\x3c", safe_text(signature)))
+    return _unfenced(_SIGNATURE.sub(r"\\x3c", safe_text(signature)))
 
 
 def _unfenced(text: str) -> str:
-    return re.sub(_FENCE, lambda fence: f"\\x{ord(fence[0][0]):02x}" * len(fence[0]), text)
+    return _FENCE.sub(lambda fence: f"\\x{ord(fence[0][0]):02x}" * len(fence[0]), text)
 
 
 def _defuse_code(source: str) -> str:
@@ -159,18 +157,18 @@ def _defuse_code(source: str) -> str:
     An agent puts it into an edit: `if a <b:` must stay. No page shows it as HTML, and no fence
     begins in the middle of a quoted line.
     """
-    return re.sub(_DELIMITER, r"\\x3c", safe_text(source))
+    return _DELIMITER.sub(r"\\x3c", safe_text(source))
 
 
 def inert_json(text: str) -> str:
     """JSON of the same value, in which no tag is closed, and no turn or fence begins, of the
     conversation that it is put into. Other tags stay: code with `a <b` reads as it is.
     """
-    unopened = re.sub(_ENCLOSURE, r"\\u003c", text)
-    return re.sub(_FENCE, lambda fence: f"\\u{ord(fence[0][0]):04x}" * len(fence[0]), unopened)
+    unopened = _ENCLOSURE.sub(r"\\u003c", text)
+    return _FENCE.sub(lambda fence: f"\\u{ord(fence[0][0]):04x}" * len(fence[0]), unopened)
 
 
-_ROLE_MARKUP: Final = (
+_ROLE_MARKUP: Final = lazy_pattern(
     r"(?i)<(?=/?(?:antml:)?(?:system(?:[-_]\w+)?|assistant|human|user|developer|tool_(?:calls?|use|results?)"
     r"|function_(?:calls?|results?)|invoke|im_(?:start|end))(?=[\s/>])[^>\n]{0,80}>)"
     r"|<(?=\|[\w-]{2,30}\|>)|<(?=</?SYS>>)|\[(?=/?(?:INST|SYS(?:TEM)?|TOOL_CALLS?)\])"
@@ -186,7 +184,7 @@ def without_role_markup(value: Any) -> Any:
     markup and code stay as they are.
     """
     if isinstance(value, str):
-        return re.sub(_ROLE_MARKUP, lambda tag: _LOOKALIKES[tag[0]], value)
+        return _ROLE_MARKUP.sub(lambda tag: _LOOKALIKES[tag[0]], value)
     if isinstance(value, Mapping):
         return {key: without_role_markup(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

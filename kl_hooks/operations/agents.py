@@ -6,10 +6,11 @@ import difflib
 import os
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.agents.adapters import AGENTS
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.symbol import FilePath
 from kl_hooks.operations.operation import Operation

@@ -5,9 +5,10 @@ baseline, rules of other tools.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.errors import CLEAN, FINDINGS, ForPeople, UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.model.symbol import FilePath

@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.arch.check import CheckOptions, run_check
 from kl_hooks.arch.content import (
@@ -22,6 +22,7 @@ from kl_hooks.arch.content import (
 )
 from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.errors import CLEAN, FINDINGS, UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Manifest
 from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.model.problem import Problem, Problems

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.problem import Problem
 from kl_hooks.operations.operation import Operation
 

@@ -8,13 +8,13 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.context.critical import CriticalRequest
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.actors import trace_id
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.package import Candidate, Omission
 from kl_hooks.model.parameter import Parameter, RequestField, fields_of
 from kl_hooks.model.request import Request
@@ -113,7 +113,7 @@ def _at(ws: Workspace, now: str) -> Workspace:
     try:
         if not now:
             return ws
-        return replace(ws, clock=FixedClock(micros(now)))
+        return ws._replace(clock=FixedClock(micros(now)))
     except ValueError:
         raise UsageProblem(
             f"{now!r} is not a time.", place="--now", hint="Try: 2027-01-31T12:00:00Z"

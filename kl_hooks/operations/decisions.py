@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.catalog import DECISION
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import FilePath, NodeId

@@ -14,13 +14,14 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from errno import EACCES
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.errors import EnvironmentProblem, KlError, StoreBusy, StoreDamaged, StoreNewer
 from kl_hooks.evidence.high_water import read_marks, rollbacks
 from kl_hooks.evidence.integrity import edited_headers
 from kl_hooks.evidence.spool_places import QUARANTINED, spool_places
 from kl_hooks.git.run import GitFailed
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.symbol import FilePath
 from kl_hooks.model.text import counted
@@ -291,7 +292,7 @@ def _hook_facts(ws: Workspace) -> _Facts:
         yield "remark", reason, "git config --unset core.hooksPath, or call kl from that folder"
 
 
-_SWITCHED_OFF: Final = re.compile(
+_SWITCHED_OFF: Final = lazy_pattern(
     r"no:kl\b|--no-kl\b|^\s*kl\s*=\s*[\"']?(?:false|no|off|0)\b", re.M | re.I
 )
 _ASK: Final = "import importlib.util as u, sys; sys.exit(0 if u.find_spec('pytest_kl') else 1)"

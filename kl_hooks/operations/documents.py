@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
 from kl_hooks.documents.collections import REPOSITORY, STATUSES
 from kl_hooks.errors import NotFound, UsageProblem
 from kl_hooks.kinds.catalog import DOCUMENT
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.excerpt import Excerpt
 from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.model.symbol import NodeId

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import ForPeople, UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.model.symbol import FilePath, TestName, split_id
 from kl_hooks.model.text import counted, one_line

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import KlError
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.workspace import require_setup
 
 if TYPE_CHECKING:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.errors import ForPeople
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import Kind, Verb
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.operations import claims, memory, record_changes, records

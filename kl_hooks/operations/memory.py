@@ -7,11 +7,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import VERIFICATION
 from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.model.problem import Problems

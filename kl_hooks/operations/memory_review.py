@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import STDIN, InputFile, Parameter
 from kl_hooks.model.problem import Problems
 from kl_hooks.operations.operation import TOP, Listing, Operation

@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.git.run import one_moment
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import Parameter, RequestField, fields_of
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.symbol import RECORD_ID, Link

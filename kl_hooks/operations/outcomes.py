@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.catalog import OUTCOME
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.operations.operation import TOP, Listing, Operation
 from kl_hooks.operations.record_changes import written, written_to_dict

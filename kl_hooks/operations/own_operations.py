@@ -5,9 +5,10 @@ and the gates of a piece of work.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.symbol import FilePath, NodeId

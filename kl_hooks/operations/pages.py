@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.operations.operation import TOP, Listing, Operation
 from kl_hooks.records.sync import sync_notes

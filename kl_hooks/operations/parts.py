@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.model.definitions import NamedTuple
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind

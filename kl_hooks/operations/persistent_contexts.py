@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import REQUIRED, Parameter
 from kl_hooks.operations.operation import Operation
 from kl_hooks.operations.tiers import AS_TEXT, VALUE, value_of, writer

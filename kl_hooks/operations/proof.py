@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.symbol import FilePath, NodeId, TestName, split_id
 from kl_hooks.operations.evidence_reading import IMPORTING, evidence_with_gaps

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.kinds.catalog import PROPOSAL, SKILL
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.operations.operation import Operation
 from kl_hooks.operations.record_changes import written, written_to_dict

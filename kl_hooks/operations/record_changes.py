@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
 
 from kl_hooks.errors import ForPeople, UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import COUNT_FIELDS, REJECTED, SEEDED, SUPERSEDED, Field, Kind, Verb
 from kl_hooks.model.parameter import REQUIRED, Parameter, RequestField, fields_of
 from kl_hooks.model.text import counted

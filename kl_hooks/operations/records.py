@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.clock import iso
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import AUTHORITIES, SUPERSEDED, Kind
 from kl_hooks.model.parameter import Parameter, RequestField, fields_of
 from kl_hooks.operations.operation import TOP, Listing, Operation

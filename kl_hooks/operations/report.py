@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks import __version__
 from kl_hooks.arch.layer_map import LayerMap, read_layer_map
@@ -24,6 +24,7 @@ from kl_hooks.git.run import one_moment
 from kl_hooks.graph import links
 from kl_hooks.kinds.catalog import DECISION, FAILURE, MEMORY, OBJECTIVE
 from kl_hooks.kinds.objective import reported_progress
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.symbol import TestName, path_of, record_node
 from kl_hooks.model.text import counted

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.arch.layer_map import ALLOWED, LayerMap, layer_ranks
 from kl_hooks.arch.layers import layer_lookup
 from kl_hooks.code.languages import language_of
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import is_test_path
 from kl_hooks.model.text import counted
 from kl_hooks.operations.report_tests import (

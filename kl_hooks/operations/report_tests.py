@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.evidence.flaky import flaky_tests
 from kl_hooks.evidence.ledger import recent
 from kl_hooks.evidence.shared_names import lasting_name
 from kl_hooks.evidence.snapshot import newest_first
 from kl_hooks.evidence.trust import environment_key, ran_no_test
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES, run_outcome
 from kl_hooks.model.symbol import TestName
 from kl_hooks.proof.facts import STALE, VALID

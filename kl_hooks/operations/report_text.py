@@ -11,15 +11,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
     from kl_hooks.workspace import Workspace
 
-_ADDRESS: Final = re.compile(r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)+")
-_ABSOLUTE: Final = re.compile(r"(?<![\w.~/:-])(/[^\s/\"'`<>|;,()\[\]]+)(/[^\s\"'`<>|;,()\[\]]*)?")
-_OF_WINDOWS: Final = re.compile(r"(?<!\w)[A-Za-z]:[\\/][^\s\"'`<>|;,()\[\]]+")
+_ADDRESS: Final = lazy_pattern(r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)+")
+_ABSOLUTE: Final = lazy_pattern(r"(?<![\w.~/:-])(/[^\s/\"'`<>|;,()\[\]]+)(/[^\s\"'`<>|;,()\[\]]*)?")
+_OF_WINDOWS: Final = lazy_pattern(r"(?<!\w)[A-Za-z]:[\\/][^\s\"'`<>|;,()\[\]]+")
 _NO_ADDRESS: Final = "(address)"
 _NO_PATH: Final = "(path)"
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.documents.rounds import MOST_ROUNDS
 from kl_hooks.documents.search import FUSIONS, KINDS, MODES, MOST, Options
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.text import without_role_markup
 from kl_hooks.operations.operation import TOP, Operation

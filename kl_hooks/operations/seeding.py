@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.symbol import FilePath
 from kl_hooks.operations.file_access import require_shown_files

@@ -5,11 +5,12 @@ check.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import EnvironmentProblem, ForPeople, UsageProblem
 from kl_hooks.kinds.catalog import SKILL
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record

@@ -5,7 +5,7 @@ searches.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.clock import DAY, iso
 from kl_hooks.context.recall import (
@@ -15,6 +15,7 @@ from kl_hooks.context.recall import (
     suggested_weights,
 )
 from kl_hooks.errors import KlError
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.symbol import FilePath
 from kl_hooks.operations.operation import TOP, Listing, Operation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.assertions import known_assertions
@@ -14,6 +14,7 @@ from kl_hooks.git.run import one_moment
 from kl_hooks.git.worktree import FileListing
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.model.claim import DOUBTFUL, Claim, Tier
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.symbol import TestName
 from kl_hooks.model.text import counted

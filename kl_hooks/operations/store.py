@@ -8,10 +8,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.errors import EnvironmentProblem, ForPeople, UsageProblem
 from kl_hooks.model.actors import agent
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.operations.operation import Operation
 from kl_hooks.store.postgres import LEVELS

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.symbol import RECORD_ID, split_id
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _RELATIONS: Final = ("adr_governs", "governs", "about")
 """Relations of the fields that name code."""
-_NAME: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_NAME: Final = lazy_pattern(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 """`Cart`, `Cart.total`, `shop.cart.Cart`; a path without a folder may look so, too."""
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.operations.operation import Operation
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import agent, session
@@ -17,6 +17,7 @@ from kl_hooks.kinds.task import (
     record_fulfilled,
     valid_tokens,
 )
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.operations.operation import Operation

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.parameter import InputFile, Parameter
 from kl_hooks.operations.operation import Operation
 from kl_hooks.operations.store import configure, require_person
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 _LONGEST_KEY: Final = 1 << 16
-_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_DAY: Final = lazy_pattern(r"\d{4}-\d\d-\d\d")
 _NAME: Final = Parameter("Its name.", argument="NAME")
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.clock import DAY, iso
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
@@ -12,6 +11,7 @@ from kl_hooks.evidence.shared_names import lasting_name
 from kl_hooks.evidence.trust import ATTESTED
 from kl_hooks.git.repository import Repository, completing_fetch, resolve_commit
 from kl_hooks.model.claim import Tier
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.symbol import TestName, split_id
 from kl_hooks.model.text import counted, name_list, one_line
@@ -547,7 +547,7 @@ def _judged(ws: Workspace, asked: VerifyRequest, notes: list[str]) -> _Judgment:
         before = failed_before(ws, evidence) if proof.failed and not committed else {}
     if before:
         line = failed_before_text(before, proof.tests.failing)
-        proof = replace(proof, reasons=(*proof.reasons, line))
+        proof = proof._replace(reasons=(*proof.reasons, line))
     fetch = completing_fetch(ws.repo) if unknown else ""
     return _Judgment(
         trees[0],

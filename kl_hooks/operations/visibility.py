@@ -241,7 +241,7 @@ class _Decision:
             if evidence != receipt.evidence:
                 # its digest is that of the whole, as where upkeep has deleted the results
                 parts |= {"evidence": evidence, "folded_digest": receipt.evidence_digest}
-            self._receipts[receipt.id] = replace(receipt, **parts)
+            self._receipts[receipt.id] = receipt._replace(**parts)
         return self._receipts[receipt.id]
 
     def evidence(self, evidence: Evidence) -> Any:
@@ -294,7 +294,7 @@ class _Decision:
         parts: dict[str, Any] = {name: self.value(getattr(verdict, name)) for name in _FINDINGS}
         for name in ("problems", "emptied", "loosened"):
             parts[name] = tuple(map(self._doubt, getattr(verdict, name)))
-        return replace(verdict, **parts, stopping=frozenset(map(self.text, verdict.stopping)))
+        return verdict._replace(**parts, stopping=frozenset(map(self.text, verdict.stopping)))
 
     def _doubt(self, problem: Problem) -> Problem:
         shown = self.problem(problem)

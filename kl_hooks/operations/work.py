@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
@@ -22,6 +22,7 @@ from kl_hooks.kinds.objective import (
     next_number,
     reported_progress,
 )
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import suggest_spelling

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.record import Record
 
 

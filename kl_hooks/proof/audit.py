@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.flaky import wilson_interval
@@ -20,6 +20,7 @@ from kl_hooks.evidence.shared_names import lasting_name
 from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.evidence.trust import environment_key
 from kl_hooks.model.canonical import canonical
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.proof.facts import VALID, Difference
 from kl_hooks.proof.impact import Runs, content_of

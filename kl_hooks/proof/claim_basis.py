@@ -6,7 +6,6 @@ Recorded when somebody makes or confirms a claim; `proof.freshness` compares it 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +18,7 @@ from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.files import FileEntry, worktree_files
 from kl_hooks.git.objects import object_id
 from kl_hooks.model.claim import Anchor, CitedTest, Claim
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.symbol import FILE_SIGN, split_id
 from kl_hooks.proof.collected_names import reported_names
 from kl_hooks.proof.difference import symbols_of_content
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MOST: Final = 1000
 """Symbols that a claim rests on: those of a larger file are too many to name."""
 _MOST_BYTES: Final = 4 * 1024 * 1024
-_NAMES_IN_TEXT: Final = re.compile(r"`([A-Za-z_][\w.:]*)(?:\(\))?`")
+_NAMES_IN_TEXT: Final = lazy_pattern(r"`([A-Za-z_][\w.:]*)(?:\(\))?`")
 
 
 class DiskFiles:

@@ -6,11 +6,10 @@ disproven or is not in the repository supports nothing.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
@@ -23,6 +22,7 @@ from kl_hooks.evidence.ledger import Entry, recent, results_of, selection_limits
 from kl_hooks.evidence.search import find_assertions
 from kl_hooks.evidence.trust import observation, stance
 from kl_hooks.model.claim import DOUBTFUL, REFUTED, Claim, Observation
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.symbol import RECORD_ID, full_record_id, is_hex, record_node, split_id
@@ -47,7 +47,7 @@ _RECENT_COMMITS: Final = 2000
 _MOST_CITED: Final = 20
 _RESULTS: Final = 200
 """Newest runs among which the result of a cited test is looked for."""
-_SPAN: Final = re.compile(r"([0-9]{1,5})([dhm])")
+_SPAN: Final = lazy_pattern(r"([0-9]{1,5})([dhm])")
 _SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60}
 
 

@@ -6,13 +6,13 @@ least is named.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.evidence.ledger import Entry, selection_limits
 from kl_hooks.evidence.trust import environment_key, observation
 from kl_hooks.model.claim import Observation
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.symbol import split_id
 from kl_hooks.proof.configured_selection import collects_doctests
@@ -23,7 +23,7 @@ from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.reported_tests import Reported
 from kl_hooks.proof.run_rules import JudgedRun
 
-_INNER: Final = re.compile(r"(?=::|\[)")
+_INNER: Final = lazy_pattern(r"(?=::|\[)")
 """Where the name of a class, function or parameter follows in a node ID."""
 
 

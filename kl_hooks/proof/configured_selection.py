@@ -10,8 +10,9 @@ import argparse
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import name_list
 from kl_hooks.proof.pytest_config import PytestConfig
 

@@ -5,7 +5,6 @@ it or a trusted one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from kl_hooks.clock import iso
@@ -60,8 +59,7 @@ def expected_of_content(
     notes += _exclude_notes(policy.exclude, policy_before.exclude, before, trust_ref)
     today = iso(ws.clock.now())[:10]
     notes += _known_failure_notes(policy, policy_before, before, trust_ref, today)
-    return replace(
-        expected,
+    return expected._replace(
         notes=(*notes, *expected.notes),
         known_failures=_counting_failures(policy, policy_before, trust_ref, today),
         exclude=tuple(exclude),

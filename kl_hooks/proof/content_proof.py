@@ -6,7 +6,6 @@ Pure: `proof.gate` reads the facts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from kl_hooks.config.settings import SETTINGS_FILE, KnownFailure
@@ -14,6 +13,7 @@ from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.shared_names import lasting_name
 from kl_hooks.evidence.trust import ATTESTED, observation, outer_failure, parent_confirmation
 from kl_hooks.model.claim import Observation, Tier, tier
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted, name_list
 from kl_hooks.proof.completeness import Completeness
@@ -42,8 +42,7 @@ IMPORT_REPORT: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(NamedTuple):
     """The answer, with the run that gives it and the reasons."""
 
     tier: Tier
@@ -90,7 +89,7 @@ class Proof:
     """Tests whose last result is a failure that counts."""
     known_failures: tuple[KnownFailure, ...] = ()
     """Failures that the settings accept until a day."""
-    tests: ProvenTests = field(default_factory=ProvenTests)
+    tests: ProvenTests = ProvenTests()
     """How many tests are proven, also where the content is not."""
     gaps: tuple[str, ...] = ()
     """Why the content can't be assessed; empty: it can."""

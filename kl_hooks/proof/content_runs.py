@@ -7,11 +7,11 @@ Readers of the store make the facts (`proof.gate`). The rules (`proof.run_rules`
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
 from kl_hooks.evidence.ledger import Entry, selection_limits
+from kl_hooks.model.definitions import EMPTY, NamedTuple
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.text import name_list
 from kl_hooks.proof.expected_tests import Expected
@@ -23,9 +23,8 @@ SWITCHED_OFF: Final = frozenset({"skipped", "xfailed", "xpassed"})
 """Outcomes of tests that were not asked, or not expected to pass."""
 
 
-@dataclass(frozen=True)
-class ContentRun:
-    """A run of tests, with what a rule may ask about it."""
+class _ContentRun(NamedTuple):
+    """The parts of `ContentRun`, which stores also what it computes of them."""
 
     entry: Entry
     parent: Entry | None = None
@@ -39,6 +38,10 @@ class ContentRun:
 
     accepts_failure: Callable[[str], bool] = lambda test: False
     """Whether a failure of this test does not count."""
+
+
+class ContentRun(_ContentRun):
+    """A run of tests, with what a rule may ask about it."""
 
     @property
     def receipt(self) -> Receipt:
@@ -56,13 +59,12 @@ class ContentRun:
         return selection_limits(self.receipt.selection)
 
 
-@dataclass(frozen=True)
-class ContentFacts:
-    """The runs of a content, and what the content itself is."""
+class _ContentFacts(NamedTuple):
+    """The parts of `ContentFacts`, which stores also what it computes of them."""
 
     entries: Sequence[Entry]
     """Receipts, newest first."""
-    parents: Mapping[str, Entry] = field(default_factory=dict)
+    parents: Mapping[str, Entry] = EMPTY
     """Run → the receipt of the command that has it as a child."""
     trees: Sequence[str] = ()
     """The IDs of the content, where a run with untracked files must not count for it alone."""
@@ -74,10 +76,14 @@ class ContentFacts:
     """The complete runs of other contents before one, in its environment, newest first."""
     current_name: Callable[[str], str] = lambda test: test
     """What a test of an earlier run is called now."""
-    other_runs: Mapping[str, OtherRun] = field(default_factory=dict)
+    other_runs: Mapping[str, OtherRun] = EMPTY
     """ID → of the entries that are runs of other contents."""
     lost_until: int = -1
     """As `ContentRun.lost_until`."""
+
+
+class ContentFacts(_ContentFacts):
+    """The runs of a content, and what the content itself is."""
 
     @cached_property
     def runs(self) -> tuple[ContentRun, ...]:
@@ -110,7 +116,7 @@ def by_configuration(entry: Entry, expected: Expected) -> Entry:
     selection = expected.configured.complete(entry.receipt.selection)
     if selection is entry.receipt.selection:
         return entry
-    return entry._replace(receipt=replace(entry.receipt, selection=selection))
+    return entry._replace(receipt=entry.receipt._replace(selection=selection))
 
 
 def first_of(names: object, number: object) -> str:

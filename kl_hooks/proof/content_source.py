@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.git import files
 from kl_hooks.git.worktree import STAGED, scan_worktree
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.proof.pytest_config import CONFIG_NAMES
 
 if TYPE_CHECKING:
@@ -25,9 +25,8 @@ _CONFIGS: Final = (".coveragerc", ".cfg", ".ini", ".toml")
 """The endings of files that may configure pytest, or coverage.py for it."""
 
 
-@dataclass(frozen=True)
-class ContentSource:
-    """The files of one content: those on disk, or those of a tree."""
+class _ContentSource(NamedTuple):
+    """The parts of `ContentSource`, which stores also what it computes of them."""
 
     blobs: Mapping[str, str]
     """Path → blob ID of tracked Python files and texts, and of files that may configure pytest,
@@ -35,6 +34,10 @@ class ContentSource:
     """
     read: Callable[[Iterable[str]], Iterator[tuple[str, bytes]]]
     """The contents of files by path, of those that can be read."""
+
+
+class ContentSource(_ContentSource):
+    """The files of one content: those on disk, or those of a tree."""
 
     def text(self, path: str) -> bytes | None:
         """The content of one file; None where there is none."""

@@ -21,7 +21,7 @@ from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from types import CodeType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.code.file_facts import definitions_of, facts_under
@@ -47,6 +47,7 @@ from kl_hooks.git.files import FileEntry, files_at, read_files, worktree_files
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.worktree import tree_of_revision
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.symbol import NodeText, make_id
 from kl_hooks.model.text import counted, name_list, one_line
@@ -181,7 +182,8 @@ class MeasuredPython:
 
     def trace(self, rows: Sequence[MeasuredLines], unplaced: Unplaced) -> Trace:
         """What the tests executed. Notes in `unplaced` what could not be named."""
-        trace = Trace(recorder=COVERAGE)
+        trace = Trace()
+        trace.recorder = COVERAGE
         paths = self._paths({row.path for row in rows})
         unplaced.outside = len({row.path for row in rows} - paths.keys())
         self._load(sorted(set(paths.values())), trace)

@@ -11,10 +11,11 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.modules import module_names
 from kl_hooks.code.scanner.parser import LARGEST, parse_tree
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.proof.content_source import ContentSource
 from kl_hooks.proof.pytest_config import PytestConfig, name_matches
 

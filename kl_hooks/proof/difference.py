@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.code.file_facts import definitions_of
 from kl_hooks.code.languages import content_keys, scanners_of
@@ -27,6 +27,7 @@ from kl_hooks.git.files import FileEntry, path_matches, read_files, states_at
 from kl_hooks.git.repository import Repository, git_in
 from kl_hooks.git.run import once
 from kl_hooks.git.worktree import STAGED, WorktreeState, changed_files, tree_of_revision
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.proof.content_source import content_source
@@ -185,7 +186,7 @@ def is_document(path: str, exclude: Sequence[str] = ()) -> bool:
     return provenance.is_document(path) or any(path_matches(path, one) for one in exclude)
 
 
-_IDENTIFIER: Final = re.compile(r"\w+", re.ASCII)
+_IDENTIFIER: Final = lazy_pattern(r"\w+", re.ASCII)
 """What has no character that means something in a regular expression."""
 _AT_ONCE: Final = 200
 """Python files that are read together: more would be read in vain."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.proof.comparison import Comparison
 from kl_hooks.proof.facts import STALE, Definition, Difference, FileChange, RunFacts, Verdict
 from kl_hooks.proof.touch import TestFacts, Touch

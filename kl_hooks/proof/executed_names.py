@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from functools import cached_property
-from typing import NamedTuple
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.proof.facts import Definition
 from kl_hooks.proof.run_files import RunFiles, is_or_is_in, is_special, last_name
 from kl_hooks.proof.touch import TestFacts

@@ -12,7 +12,7 @@ import os
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -67,35 +67,35 @@ these are of.
 """
 
 
-@dataclass
 class Trace:
     """What all processes of a run noted, with one numbering of code objects."""
 
-    codes: list[tuple[str, str, int, int]] = field(default_factory=list)
-    """(path, qualified name, first line, flags)."""
-    tests: dict[str, tuple[set[int], set[int], set[int]]] = field(default_factory=dict)
-    modules: dict[str, set[int]] = field(default_factory=dict)
-    imports: set[tuple[str, str]] = field(default_factory=set)
-    left: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
-    """Test → (file, name) of what it left changed."""
-    submodules: set[tuple[str, str]] = field(default_factory=set)
-    """(file, module that its code has as an attribute of a package)."""
-    stamps: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
-    before: set[str] = field(default_factory=set)
-    """Files that were imported before the recording began."""
-    reads: ReadTrace = field(default_factory=ReadTrace)
-    outside: set[tuple[str, str]] = field(default_factory=set)
-    """(file, first part of a module that it imported as it ran)."""
-    incomplete: dict[str, str] = field(default_factory=dict)
-    incomplete_imports: dict[str, str] = field(default_factory=dict)
-    """File → why its import may have executed more than was noted."""
-    unknown: dict[str, str] = field(default_factory=dict)
-    values: dict[int, set[int]] = field(default_factory=dict)
-    """Code that gets values which an earlier test may have computed → what was executed for that.
-    """
-    trouble: str = ""
-    recorder: str = ""
-    _numbers: dict[tuple[str, str, int, int], int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.codes: list[tuple[str, str, int, int]] = []
+        """(path, qualified name, first line, flags)."""
+        self.tests: dict[str, tuple[set[int], set[int], set[int]]] = {}
+        self.modules: dict[str, set[int]] = {}
+        self.imports: set[tuple[str, str]] = set()
+        self.left: dict[str, set[tuple[str, str]]] = {}
+        """Test → (file, name) of what it left changed."""
+        self.submodules: set[tuple[str, str]] = set()
+        """(file, module that its code has as an attribute of a package)."""
+        self.stamps: dict[str, set[tuple[int, int]]] = {}
+        self.before: set[str] = set()
+        """Files that were imported before the recording began."""
+        self.reads = ReadTrace()
+        self.outside: set[tuple[str, str]] = set()
+        """(file, first part of a module that it imported as it ran)."""
+        self.incomplete: dict[str, str] = {}
+        self.incomplete_imports: dict[str, str] = {}
+        """File → why its import may have executed more than was noted."""
+        self.unknown: dict[str, str] = {}
+        self.values: dict[int, set[int]] = {}
+        """Code that gets values which an earlier test may have computed → what was executed for that.
+        """
+        self.trouble = ""
+        self.recorder = ""
+        self._numbers: dict[tuple[str, str, int, int], int] = {}
 
     def add(self, plain: Mapping[str, Any], name: Callable[[str], str]) -> None:
         """One process's notes (`Tracer.plain`). `name` gives a test's ID in the record."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kl_hooks.config.settings import KnownFailure
 from kl_hooks.git.files import path_matches
+from kl_hooks.model.definitions import EMPTY, NamedTuple
 from kl_hooks.model.doctests import has_examples
 from kl_hooks.proof.configured_selection import (
     ConfiguredSelection,
@@ -52,8 +52,7 @@ class Assessment(NamedTuple):
     not_assessed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Expected:
+class Expected(NamedTuple):
     """The tests that a content is expected to have."""
 
     root: str
@@ -62,7 +61,7 @@ class Expected:
     configuration leaves it out.
     """
     functions: Mapping[str, DefinedTests]
-    nearer: Mapping[str, str] = field(default_factory=dict)
+    nearer: Mapping[str, str] = EMPTY
     """File → the configuration file that pytest takes where it is started in a folder, and not at
     the root.
     """
@@ -74,7 +73,7 @@ class Expected:
     """
     text: Callable[[str], bytes | None] = lambda path: None
     """The content of a Python file; None where there is none."""
-    configured: ConfiguredSelection = field(default_factory=ConfiguredSelection)
+    configured: ConfiguredSelection = ConfiguredSelection()
     """What `addopts` omits, as it did in the commit before."""
     least_coverage: tuple[LeastCoverage, ...] = ()
     """What every run has to cover."""

@@ -7,11 +7,11 @@ Plain values. `proof.difference` reads them from git and from the facts of the c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reach import Reach
+from kl_hooks.model.definitions import EMPTY, NamedTuple
 from kl_hooks.model.receipt import FACT_CLASSES
 from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.requirements import RequirementChange
@@ -33,15 +33,14 @@ class Verdict(NamedTuple):
     """The executed symbols that differ."""
 
 
-@dataclass(frozen=True)
-class FileSymbols:
+class FileSymbols(NamedTuple):
     """What a Python file defines in one content; names start with `_` instead of its module."""
 
-    hashes: Mapping[str, str] = field(default_factory=dict)
+    hashes: Mapping[str, str] = EMPTY
     """`function:_.f` → content hash."""
     names: frozenset[str] = frozenset()
     """The identifiers that it uses or binds."""
-    lines: Mapping[str, int] = field(default_factory=dict)
+    lines: Mapping[str, int] = EMPTY
     error: str = ""
     """Why it could not be read."""
 
@@ -97,16 +96,15 @@ def _default_config(path: str) -> PytestConfig:
     return PytestConfig()
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(NamedTuple):
     """What differs between the content of a run and another one."""
 
-    changes: Mapping[str, FileChange] = field(default_factory=dict)
+    changes: Mapping[str, FileChange] = EMPTY
     whole: tuple[str, ...] = ()
     """Differences that no test escapes: pytest's configuration, how the project is installed."""
     documents: frozenset[str] = frozenset()
     """Changed files that are documentation."""
-    read_documents: Mapping[str, str] = field(default_factory=dict)
+    read_documents: Mapping[str, str] = EMPTY
     """Changed documentation that a test may read → why; asked only where opened files were not
     recorded.
     """
@@ -129,8 +127,7 @@ class Difference:
     """
 
 
-@dataclass(frozen=True)
-class RunFacts:
+class RunFacts(NamedTuple):
     """What a run recorded next to its results."""
 
     executed: Executed | None = None
@@ -140,15 +137,15 @@ class RunFacts:
     """The classes of facts that it recorded, of `FACT_CLASSES`: an earlier kl had fewer."""
     reach: Reach | None = None
     """The installed distributions that it recorded, and which tests reach them."""
-    installed: Mapping[str, str] = field(default_factory=dict)
+    installed: Mapping[str, str] = EMPTY
     """Distribution → how it differs now from what the run had: `cachetools 5.3.0 → 5.5.0 is
     installed now`.
     """
-    added: Mapping[str, str] = field(default_factory=dict)
+    added: Mapping[str, str] = EMPTY
     """First part of a module that can be imported now → the same of it."""
     start: str = ""
     """What an interpreter executes otherwise when it starts; empty: nothing."""
-    other_bytes: Mapping[str, str] = field(default_factory=dict)
+    other_bytes: Mapping[str, str] = EMPTY
     """Files that it opened, and that have other bytes now, whatever git calls the same → in words.
     """
     appeared: frozenset[str] = frozenset()
@@ -157,7 +154,7 @@ class RunFacts:
     """Listings (`books/*.txt`) that show other names on disk now."""
     variables: frozenset[str] = frozenset()
     """Variables of the environment that it looked for in vain, and that are set now."""
-    new: Mapping[str, str] = field(default_factory=dict)
+    new: Mapping[str, str] = EMPTY
     """Distribution that is installed now, and was not at all → in words."""
     why_not_executed: str = ""
     """Why it recorded no executed symbols, where that is known."""

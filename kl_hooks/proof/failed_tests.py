@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES, WAS_RUNNING, Evidence, Receipt
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kl_hooks.evidence.executed import test_path
 from kl_hooks.evidence.ledger import Entry, chain_head, failing_runs, results_of, selection_limits
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.evidence.snapshot import Snapshot, snapshot
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
 from kl_hooks.proof.facts import NOT_ASSESSED, VALID, Difference, Verdict
 from kl_hooks.proof.other_runs import OtherRun, is_sound

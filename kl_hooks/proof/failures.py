@@ -9,11 +9,9 @@ compared is not mentioned.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
@@ -24,6 +22,7 @@ from kl_hooks.evidence.ledger import failed_results, results_of
 from kl_hooks.evidence.spool_places import spool_places
 from kl_hooks.git.worktree import differing_paths
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.receipt import REFUTES, Evidence
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import name_list, one_line
@@ -45,12 +44,12 @@ _SHORT: Final = 8
 SECOND: Final = 1_000_000
 # In this order: an address and an ID hold digits, a path holds numbers.
 _VARIABLE: Final = (
-    (re.compile(r"\b0x[0-9a-fA-F]+"), "ADDRESS"),
-    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "ID"),
-    (re.compile(r"(?:\b[A-Za-z]:)?(?:[\\/][\w.@+~-]+){2,}[\\/]?"), "PATH"),
-    (re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b"), "ID"),
-    (re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"), "N"),
-    (re.compile(r"\s+"), " "),
+    (lazy_pattern(r"\b0x[0-9a-fA-F]+"), "ADDRESS"),
+    (lazy_pattern(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "ID"),
+    (lazy_pattern(r"(?:\b[A-Za-z]:)?(?:[\\/][\w.@+~-]+){2,}[\\/]?"), "PATH"),
+    (lazy_pattern(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b"), "ID"),
+    (lazy_pattern(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"), "N"),
+    (lazy_pattern(r"\s+"), " "),
 )
 
 
@@ -174,11 +173,9 @@ def failure_histories(
     return {test: _with_decisions(ws, one, failures[test]) for test, one in histories.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class TestRecord:
-    """The results of one test, and what earlier runs show of its newest failure."""
+class _TestRecord(NamedTuple):
+    """The parts of `TestRecord`, which `pytest` must not take for a class of tests."""
 
-    __test__ = False  # no test class, whatever its name
     test: str
     attempts: tuple[Attempt, ...]
     """Newest first."""
@@ -195,6 +192,13 @@ class TestRecord:
     """Distribution → version, of what the files import that it needed when it ran last; None where
     that was not recorded.
     """
+
+
+class TestRecord(_TestRecord):
+    """The results of one test, and what earlier runs show of its newest failure."""
+
+    __slots__ = ()
+    __test__ = False
 
     @property
     def newest_failure(self) -> Attempt | None:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import KlError
@@ -23,6 +23,7 @@ from kl_hooks.evidence.snapshot import snapshot
 from kl_hooks.git.commits import commits_of_file
 from kl_hooks.git.files import states_at, worktree_files
 from kl_hooks.model.claim import DOUBTFUL, OLDER_TREE, REFUTED, Anchor, CitedTest, Claim
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import last_name, split_id
 from kl_hooks.proof.claim_basis import DiskFiles

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Final
 
@@ -88,10 +87,10 @@ def judge(
     content = facts_of_content(ws.repo, snapshot, trees, tree, expected)
     facts = _gate_facts(ws, ws.repo, snapshot, content, tree)
     if not transfer:
-        facts = replace(facts, other_runs=tuple)
-    proof = decide(replace(facts, origin=origin))
+        facts = facts._replace(other_runs=tuple)
+    proof = decide(facts._replace(origin=origin))
     if not proof.run and not proof.stale and not content.runs and not _has_python(ws.repo, tree):
-        proof = replace(proof, first_step=IMPORT_REPORT.format(tree=trees[0]))
+        proof = proof._replace(first_step=IMPORT_REPORT.format(tree=trees[0]))
     return entries, proof
 
 
@@ -111,7 +110,7 @@ def _gate_facts(
     tree.
     """
     names = TestNames(ws, snapshot.db)
-    content = replace(content, current_name=names.current)
+    content = content._replace(current_name=names.current)
     environments = environments_of(ws, repo, tree)
     own_runs = results_of_content(snapshot, content.entries, content.trees, environments)
     return GateFacts(
@@ -182,7 +181,7 @@ def _is_complete(
         return False
     if header["tree"] == like.tree:
         return False
-    is_same = environment_key(replace(like, environment=environment)) == environment_key(like)
+    is_same = environment_key(like._replace(environment=environment)) == environment_key(like)
     if not is_same or environment.get("rootdir"):
         return False
     selection = header["selection"]

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.ledger import Entry, selection_limits
@@ -20,6 +19,7 @@ from kl_hooks.evidence.provenance import is_document
 from kl_hooks.evidence.snapshot import newest_first
 from kl_hooks.evidence.trust import why_not_hard
 from kl_hooks.model.claim import Tier
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted, name_list
@@ -36,11 +36,8 @@ from kl_hooks.proof.variables import set_reason
 _SEE_KEYS: Final = "see: kl trust list, kl sync --pull"
 
 
-@dataclass(frozen=True)
-class GateFacts:
-    """What was read of a content, and of the runs that may prove it. What costs time to read is a
-    function, which is called where it matters.
-    """
+class _GateFacts(NamedTuple):
+    """The parts of `GateFacts`, which stores also what it computes of them."""
 
     content: ContentFacts
     """Its own runs, and what of them is valid for what is installed now."""
@@ -68,11 +65,17 @@ class GateFacts:
     losses: tuple[str, ...] = ()
     """Receipts that the store had and does not have any more, a sentence for each loss."""
 
+
+class GateFacts(_GateFacts):
+    """What was read of a content, and of the runs that may prove it. What costs time to read is a
+    function, which is called where it matters.
+    """
+
     @cached_property
     def counting(self) -> ContentFacts:
         """The content, with its runs of the asked origin alone."""
         entries = [entry for entry in self.content.entries if self.is_of_origin(entry)]
-        return replace(self.content, entries=entries)
+        return self.content._replace(entries=entries)
 
     def is_of_origin(self, entry: Entry) -> bool:
         """Whether a run is of the asked origin; any run is where none is asked."""
@@ -98,7 +101,7 @@ def decide(facts: GateFacts) -> Proof:
         # with others a result of its own may count no more: it did not run together with theirs
         own_runs = [run for run in compared if run.is_own]
         if own_runs:
-            facts = replace(facts, content=for_environment(content, own_runs), own_runs=own_runs)
+            facts = facts._replace(content=for_environment(content, own_runs), own_runs=own_runs)
         runs = [
             _by_configuration(run, content)
             for run in compared
@@ -123,8 +126,7 @@ def decide(facts: GateFacts) -> Proof:
     reasons = proof.reasons
     if proof.tier < Tier.INFERRED and not proof.failed:
         reasons = (*_outdated(facts.own_runs, proof.missing), *reasons)
-    return replace(
-        proof,
+    return proof._replace(
         reasons=reasons,
         notes=notes,
         not_compared=not_compared,
@@ -148,7 +150,7 @@ def for_environment(content: ContentFacts, own_runs: Iterable[OtherRun]) -> Cont
     entries = [
         stale_runs[entry.id].entry if entry.id in stale_runs else entry for entry in content.entries
     ]
-    return replace(content, entries=entries, other_runs=stale_runs)
+    return content._replace(entries=entries, other_runs=stale_runs)
 
 
 def _proof_by_own_runs(facts: GateFacts) -> Proof:
@@ -159,10 +161,10 @@ def _proof_by_own_runs(facts: GateFacts) -> Proof:
     proof = prove(facts.counting, facts.strength)
     if not facts.counting.entries:
         reason = f"no trusted key of a CI signed a run of this content ({_SEE_KEYS})"
-        return replace(proof, reasons=(reason,))
+        return proof._replace(reasons=(reason,))
     # that a CI ran this very content is what makes its word enough
     if proof.tier >= Tier.INFERRED:
-        return replace(proof, tier=Tier.VERIFIED)
+        return proof._replace(tier=Tier.VERIFIED)
     return proof
 
 
@@ -181,7 +183,7 @@ def _with_other_runs(facts: GateFacts, proof: Proof, runs: Sequence[OtherRun]) -
                 most = Tier.INFERRED
             else:
                 most = joint_proof.tier
-            proof = replace(joint_proof, tier=min(joint_proof.tier, most))
+            proof = joint_proof._replace(tier=min(joint_proof.tier, most))
         answer = _Answer(proof, all_facts, used_runs)
         if proof.tier >= Tier.INFERRED:
             break
@@ -212,8 +214,7 @@ def _by_configuration(run: OtherRun, content: ContentFacts) -> OtherRun:
     if content.expected is None or not selection_limits(run.original.receipt.selection):
         return run
     expected = content.expected()
-    return replace(
-        run,
+    return run._replace(
         entry=_omitting_unchanged(by_configuration(run.entry, expected), run.changes.changes),
         original=by_configuration(run.original, expected),
     )
@@ -228,7 +229,7 @@ def _omitting_unchanged(entry: Entry, changes: Collection[str]) -> Entry:
         return entry
     files = [path for path in selection[OMITTED_FILES] or () if path not in changes]
     return entry._replace(
-        receipt=replace(entry.receipt, selection={**selection, OMITTED_FILES: files})
+        receipt=entry.receipt._replace(selection={**selection, OMITTED_FILES: files})
     )
 
 
@@ -236,8 +237,7 @@ def _joined(facts: GateFacts, runs: Sequence[OtherRun]) -> ContentFacts:
     """The content with what runs of other contents showed that is valid here."""
     content = facts.counting
     entries = newest_first([*content.entries, *(run.entry for run in runs)])
-    return replace(
-        content,
+    return content._replace(
         entries=entries,
         parents=facts.parents(entries),
         other_runs={**content.other_runs, **{run.entry.id: run for run in runs}},
@@ -270,9 +270,9 @@ def _without_flaky(
                     flaky[name] = f"{name} ({why.removeprefix('flaky: ')})"
     words = tuple(flaky[name] for name in sorted(flaky))
     if not words or passed - flaky.keys():
-        return replace(proof, flaky=words)
+        return proof._replace(flaky=words)
     reasons = (f"only flaky tests passed: {name_list(words, NAMED)}", *proof.reasons)
-    return replace(proof, tier=Tier.GUESSED, run=None, runs=(), reasons=reasons, flaky=words)
+    return proof._replace(tier=Tier.GUESSED, run=None, runs=(), reasons=reasons, flaky=words)
 
 
 # coverage
@@ -299,8 +299,7 @@ def _without_measured_coverage(
     if not unmet:
         return proof
     reasons = [demand.reason for demand in unmet]
-    return replace(
-        proof,
+    return proof._replace(
         tier=Tier.GUESSED,
         run=None,
         runs=(),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.code.modules import module_names
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
@@ -20,6 +19,7 @@ from kl_hooks.git.commits import count_since
 from kl_hooks.git.files import tree_contains
 from kl_hooks.git.repository import Repository, merge_base
 from kl_hooks.git.worktree import STAGED, staged_tree, tree_of_revision
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.proof.content_policy import expected_of_content
@@ -48,8 +48,7 @@ _IMPORTED: Final = 10
 EXECUTABLE: Final = ("function:", "method:", "property:", "type:", "interface:", "namespace:")
 
 
-@dataclass(frozen=True)
-class Content:
+class Content(NamedTuple):
     """A content that is asked about."""
 
     trees: tuple[str, ...]

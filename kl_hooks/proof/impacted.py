@@ -12,12 +12,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.query.session import open_graph
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.executed import test_path
 from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.proof.content_source import content_source
 from kl_hooks.proof.defined_tests import expected_names

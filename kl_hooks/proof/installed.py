@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.evidence.distributions import (
     DISTRIBUTIONS,
@@ -26,6 +26,7 @@ from kl_hooks.evidence.executed import Executed, why_not_recorded
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.reach import Reach
 from kl_hooks.evidence.trust import environment_key
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.proof.facts import RunFacts
 from kl_hooks.proof.opened_bytes import BytesOfCheckout, BytesOnDisk

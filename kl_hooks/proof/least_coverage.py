@@ -12,9 +12,10 @@ import configparser
 import posixpath
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
 from kl_hooks.evidence.measured_coverage import MeasuredCoverage
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.proof.pytest_config import LARGEST_CONFIG, PytestConfig
 
 Read = Callable[[str], bytes | None]

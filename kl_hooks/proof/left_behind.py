@@ -11,15 +11,15 @@ removed a file, set a logger.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.evidence.ledger import Entry, chain_head
 from kl_hooks.evidence.reads import RESET, STATES, STORED, TOUCHED, Read
 from kl_hooks.evidence.snapshot import Snapshot, newest_first
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import once
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.proof.comparison import Comparison
 from kl_hooks.proof.executed_names import Names, Near
 from kl_hooks.proof.facts import STALE, VALID, Difference, Verdict
@@ -210,8 +210,7 @@ class _Comparisons:
             assert run.executed is not None
             difference = run.changes
             if run.is_own:  # what it ran on is there now
-                difference = replace(
-                    difference,
+                difference = difference._replace(
                     text=lambda path, side: self._other.text(path, 1),
                     source=self._other.source,
                 )

@@ -8,12 +8,13 @@ It shows where a test is missing, and proves nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kl_hooks.code.query.lookup import nested_symbols, symbols_by_id
 from kl_hooks.evidence.executed import MeasuredSymbol, measured_symbols
 from kl_hooks.evidence.ledger import entry_of_run
 from kl_hooks.model.claim import Tier
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import split_id
 
 if TYPE_CHECKING:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.git.run import GitFailed
 from kl_hooks.git.worktree import differing_paths
 from kl_hooks.model.claim import Tier
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import name_list
 from kl_hooks.proof.content_runs import NAMED
 from kl_hooks.proof.gate import judge

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.evidence.executed import Executed, test_path
 from kl_hooks.evidence.ledger import Entry, selection_limits
@@ -22,6 +21,7 @@ from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.evidence.trust import environment_key
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import GitFailed
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
 from kl_hooks.model.symbol import split_id
 from kl_hooks.proof.configured_selection import CONFIGURED, doctest_globs
@@ -61,9 +61,8 @@ Never stored.
 """
 
 
-@dataclass(frozen=True)
-class OtherRun:
-    """A run of another content, with the results that are valid for this one."""
+class _OtherRun(NamedTuple):
+    """The parts of `OtherRun`, which stores also what it computes of them."""
 
     entry: Entry
     """With the valid results alone."""
@@ -78,6 +77,10 @@ class OtherRun:
     """Whether something differs that no commit shows: what is installed, ignored files."""
     not_compared: str = ""
     """Why it is not known whether its environment is as it was."""
+
+
+class OtherRun(_OtherRun):
+    """A run of another content, with the results that are valid for this one."""
 
     @cached_property
     def symbols(self) -> RunSymbols | None:
@@ -116,8 +119,7 @@ class OtherRun:
         """The same without these results. `stale`: node ID → why."""
         receipt = self.entry.receipt
         valid = [result for name, result in _results_of(self.entry).items() if name not in stale]
-        return replace(
-            self,
+        return self._replace(
             entry=self.entry._replace(receipt=_derived(receipt, valid, True)),
             verdicts={**self.verdicts, **stale},
         )
@@ -204,7 +206,7 @@ class OtherRun:
             path.endswith(".py") or _is_doctest(differences[key], path)
             for path in differences[key].changes
         )
-        derived = replace(_derived(receipt, valid, part), tree=tree, tree_all=tree, tree_end=tree)
+        derived = _derived(receipt, valid, part)._replace(tree=tree, tree_all=tree, tree_end=tree)
         return cls(
             entry._replace(receipt=derived),
             entry,
@@ -365,7 +367,7 @@ def _derived(receipt: Receipt, valid: Sequence[Evidence], part: bool) -> Receipt
     failed = any(evidence.outcome in REFUTES for evidence in valid)
     result = {**receipt.result, "verdict": "failed" if failed else "passed", "counts": counts}
     selection = {**receipt.selection, PART: len(valid)} if part else receipt.selection
-    return replace(receipt, evidence=tuple(valid), result=result, selection=selection)
+    return receipt._replace(evidence=tuple(valid), result=result, selection=selection)
 
 
 def _is_doctest(changes: Difference, path: str) -> bool:

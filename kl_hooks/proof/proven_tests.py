@@ -7,10 +7,10 @@ whole is not proven.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from kl_hooks.evidence.ledger import COUNTED_LIMITS
 from kl_hooks.evidence.shared_names import lasting_name
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted

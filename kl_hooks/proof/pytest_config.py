@@ -8,9 +8,10 @@ import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.git.files import path_matches
+from kl_hooks.model.definitions import NamedTuple
 
 CONFIG_NAMES: Final = (
     "pytest.toml",

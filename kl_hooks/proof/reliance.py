@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kl_hooks.code.query.lookup import symbols_by_id
 from kl_hooks.evidence.executed import test_path
 from kl_hooks.graph import links
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.proof.symbol_tests import tests_calling, tests_executing
 

@@ -8,11 +8,11 @@ what it had found when it failed, or ran together with those that left it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import NamedTuple
 
 from kl_hooks.evidence.ledger import Entry, selection_limits
 from kl_hooks.evidence.reads import STATES, STORED, TOUCHED, Read
 from kl_hooks.evidence.snapshot import Snapshot, newest_first
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.proof.facts import STALE, VALID, Verdict
 from kl_hooks.proof.installed import Environments
 from kl_hooks.proof.other_runs import OtherRun, runs_of_content

@@ -16,18 +16,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from posixpath import dirname, join, normpath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.evidence.distributions import Distributions, normalized
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 
-_REQUIREMENTS: Final = re.compile(
+_REQUIREMENTS: Final = lazy_pattern(
     r"(?i)(?:.*/)?(?:[^/]*requirements[^/]*(?:/.*)?|[^/]*constraints[^/]*)\.(?:txt|in)"
 )
 """The usual names of requirement files. They have no fixed one (pip, Requirements File Format): a
 file with another name is one by what is in it, and one with such a name whatever is in it.
 """
-_LOCKS: Final = re.compile(r"(?:.*/)?(?:(?:uv|poetry|pdm)\.lock|pylock(?:\.[^/]+)?\.toml)")
-_UNREAD: Final = re.compile(
+_LOCKS: Final = lazy_pattern(r"(?:.*/)?(?:(?:uv|poetry|pdm)\.lock|pylock(?:\.[^/]+)?\.toml)")
+_UNREAD: Final = lazy_pattern(
     r"(?i)(?:.*/)?(?:setup\.py|pixi\.lock|conda-lock\.ya?ml|environment\.ya?ml)"
 )
 """Files that decide what is installed, in a form that is not read here."""
@@ -38,7 +39,7 @@ _UNREADABLE: Final = (ValueError, TypeError, AttributeError, KeyError, Recursion
 """What a file of another form makes its reader raise; syntax errors of TOML, JSON and text are
 ValueErrors, and `configparser.Error` is raised as one.
 """
-_COMMENT: Final = re.compile(r"(^|\s+)#.*$")
+_COMMENT: Final = lazy_pattern(r"(^|\s+)#.*$")
 """As pip has it (pip, `req_file.COMMENT_RE`): a `#` inside a URL is none."""
 _INCLUDES: Final = ("-r", "--requirement", "-c", "--constraint")
 _EDITABLES: Final = ("-e", "--editable")
@@ -56,8 +57,8 @@ _VERSION_SIGNS: Final = frozenset(b"=<>~@/-")
 _LARGEST: Final = 4 * 1024 * 1024
 _DEEPEST: Final = 20
 """Files that include each other."""
-_CARET: Final = re.compile(r"\^\s*(\d+(?:\.\d+)*)")
-_TILDE: Final = re.compile(r"~\s*(\d+(?:\.\d+)*)")
+_CARET: Final = lazy_pattern(r"\^\s*(\d+(?:\.\d+)*)")
+_TILDE: Final = lazy_pattern(r"~\s*(\d+(?:\.\d+)*)")
 
 _ReadFile = Callable[[str], bytes | None]
 """A path from the top of the repository → its content."""

@@ -11,12 +11,13 @@ import builtins
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.code.decorators import QUIET_DECORATORS
 from kl_hooks.code.import_time import DATACLASSES, Header, ImportTime
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reads import DOCS, EVERYTHING, NAMED, Read
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import FACT_CLASSES
 from kl_hooks.proof.comparison import Comparison
 from kl_hooks.proof.effect import ChangeRule, Effect, RunRule, TestRule, needs

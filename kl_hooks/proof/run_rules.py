@@ -7,11 +7,12 @@ Each rule is a small function of the facts of one run. The first that speaks is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.evidence.ledger import Entry, selection_limits
 from kl_hooks.evidence.shared_names import OMITTED_PASSES
 from kl_hooks.evidence.trust import contradiction, observation
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES, Receipt, counted_outcome
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.evidence.shared_names import lasting_name
 from kl_hooks.evidence.snapshot import Snapshot, newest_first, snapshot
 from kl_hooks.git.worktree import tree_of_revision
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted, name_list, one_line

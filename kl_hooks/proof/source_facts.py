@@ -21,12 +21,16 @@ from kl_hooks.code.function_code import PlacedFunctions
 from kl_hooks.code.import_time import ImportTime
 from kl_hooks.code.introspection import Introspection
 from kl_hooks.code.scanner import parser
+from kl_hooks.model import definitions
 
 if TYPE_CHECKING:
     from kl_hooks.store.cache import Cache
 
 _Fact = TypeVar("_Fact", Introspection, ImportTime, PlacedFunctions)
-READERS: Final = (assignments, decorators, function_code, import_time, introspection, parser)
+READERS: Final = (
+    *(assignments, decorators, definitions, function_code, import_time, introspection),
+    parser,
+)
 """The modules that decide what is read: where one of them changes, everything is read again."""
 _MOST: Final = 1_024
 """Contents of each sort in memory: each recorded run asks about the same."""

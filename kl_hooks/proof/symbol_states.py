@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.evidence.executed import Executed, bits
 from kl_hooks.evidence.flaky import FlakyPasses
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE, VALID
 from kl_hooks.proof.impact import NEVER, PROVEN, why_unrecorded
 from kl_hooks.proof.other_runs import OtherRun

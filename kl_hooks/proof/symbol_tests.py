@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from math import sqrt
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.query.lookup import nested_symbols, symbols_by_id
 from kl_hooks.evidence.claims import current_claims
@@ -37,6 +37,7 @@ from kl_hooks.evidence.shared_names import without_partial_passes
 from kl_hooks.git.commits import count_since
 from kl_hooks.graph import links
 from kl_hooks.model.claim import Tier
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted

@@ -7,7 +7,6 @@ something that the task names, or something that the work at hand changed since 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -21,6 +20,7 @@ from kl_hooks.evidence.trust import observation
 from kl_hooks.git.repository import git_in
 from kl_hooks.git.worktree import changed_files, tree_of_revision
 from kl_hooks.model.claim import OLDER_TREE, Claim, tier, tier_words
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.package import Candidate, symbol_candidate
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import is_test_path, split_id
@@ -46,7 +46,7 @@ _EXECUTED: Final = 30
 """Rarest symbols that are looked at, the tests' own helpers among them."""
 _NAMED: Final = 3
 """Failing tests whose executed symbols are offered."""
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_WORD: Final = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _OF_TESTS: Final = frozenset({"test", "tests", "spec", "conftest", "init"})
 """Parts of names that name no subject."""
 _SHORTEST: Final = 4

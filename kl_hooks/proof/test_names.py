@@ -13,7 +13,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.scanner.parser import parse_tree
 from kl_hooks.code.scanner.symbols import combined_digest, set_digests
@@ -22,6 +22,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.ledger import functions_of_runs
 from kl_hooks.git.files import FileEntry, read_files, states_at
 from kl_hooks.git.run import GitFailed
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import name_list
 from kl_hooks.proof.difference import changed_states, content_of_run, file_changes
 from kl_hooks.proof.facts import FileChange

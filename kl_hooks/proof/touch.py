@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 
 from kl_hooks.evidence.executed import Behind
 from kl_hooks.evidence.reads import Read
+from kl_hooks.model.definitions import NamedTuple
 
 
-@dataclass(frozen=True)
-class Touch:
+class Touch(NamedTuple):
     """A condition on a test: it executed one of these symbols, needs one of these files, read one
     of these, or is a test of one of these files.
     """
@@ -44,13 +43,8 @@ class Touch:
         )
 
 
-@dataclass(frozen=True)
-class TestFacts:
-    """A test of a run. What computed the values that it got is apart: thousands of tests share
-    it.
-    """
-
-    __test__ = False  # no test class, whatever its name
+class _TestFacts(NamedTuple):
+    """The parts of `TestFacts`, which `pytest` must not take for a class of tests."""
 
     nodeid: str
     path: str
@@ -66,6 +60,15 @@ class TestFacts:
     """
     reads: frozenset[Read]
     """The files that it opened as data and the folders that it listed."""
+
+
+class TestFacts(_TestFacts):
+    """A test of a run. What computed the values that it got is apart: thousands of tests share
+    it.
+    """
+
+    __slots__ = ()
+    __test__ = False
 
     def executed_any(self, symbols: Set[int]) -> bool:
         """Whether it, or what computed a value it got, executed one of these (indexes)."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.records.document import read_front_matter, skill_node, split_lines
 from kl_hooks.records.validate import node_in
 from kl_hooks.store.files import read_small

@@ -6,8 +6,9 @@ One rule for every page, check and package that shows who cites what.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import RECORD_ID, full_record_id
 from kl_hooks.records.liveness import verification_status
 from kl_hooks.records.query import get_records

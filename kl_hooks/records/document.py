@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.kind import Field, Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record, Value
@@ -21,25 +22,25 @@ from kl_hooks.records.repository import identity_digest
 from kl_hooks.records.validate import node_in, takes_titles, validate
 from kl_hooks.store.files import MAX_BYTES
 
-_FENCE: Final = re.compile(r"---[ \t]*")
+_FENCE: Final = lazy_pattern(r"---[ \t]*")
 _CONFLICT_BEGIN: Final = "<<<<<<< "
 _CONFLICT_END: Final = ">>>>>>> "
-_PLAIN_SCALAR: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._/@()+-]|:(?=[A-Za-z0-9_./]))*")
+_PLAIN_SCALAR: Final = lazy_pattern(r"[A-Za-z0-9](?:[A-Za-z0-9 ._/@()+-]|:(?=[A-Za-z0-9_./]))*")
 # Plain words that readers of YAML 1.1 take for a boolean, a number or base 60 (PyYAML: `no`,
 # `12:30`).
-_OTHER_TYPE: Final = re.compile(
+_OTHER_TYPE: Final = lazy_pattern(
     r"(?i:true|false|yes|no|on|off|null|y|n)|[-+]?[0-9.][0-9_.]*(?:e[-+]?[0-9]+)?|0[xob][0-9a-f]+|[0-9]+(?::[0-9]+)+"
 )
-_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
+_DATE: Final = lazy_pattern(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 # Control and bidirectional characters (CVE-2021-42574): text with one goes into the front matter,
 # escaped.
-_UNSAFE_IN_BODY: Final = re.compile(
+_UNSAFE_IN_BODY: Final = lazy_pattern(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
 )
-_TITLE: Final = re.compile(r"# +(.+?) *#*")
-_BULLET: Final = re.compile(r"[-*+] +(.*)")
-_COMMENTS_ONLY: Final = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+", re.DOTALL)
+_TITLE: Final = lazy_pattern(r"# +(.+?) *#*")
+_BULLET: Final = lazy_pattern(r"[-*+] +(.*)")
+_COMMENTS_ONLY: Final = lazy_pattern(r"(?:<!--(?:(?!-->).)*-->\s*)+", re.DOTALL)
 _UNQUOTED_TYPES: Final = ("date", "number", "flag")
 
 
@@ -585,7 +586,7 @@ def _value_to_markdown(value: Value) -> str:
 # --- SKILL.md: the format of agentskills.io, which coding agents read by themselves. What it has no
 # key for is in `metadata`, text by text, which the format leaves to whoever adds something.
 
-SKILL_NAME: Final = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
+SKILL_NAME: Final = lazy_pattern(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """What the format allows as a name."""
 _SKILL_KEYS: Final = {
     "title": "name",

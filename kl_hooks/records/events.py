@@ -8,10 +8,11 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.model.canonical import canonical
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import COUNT_FIELDS
 from kl_hooks.model.record import Record
 from kl_hooks.records.repository import StoredRecord, records_in_rows, select_rows

@@ -7,14 +7,14 @@ Fields are known by every name that a kind has for them.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.yaml import ListNode, Node, TextNode, load_yaml
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.canonical import replace_surrogates
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.kind import SEEDED, Kind
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record, Value
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _MAX_RECORDS: Final = 10_000
 # `format_entry` puts such characters between double quotes, where YAML has escapes.
-_NOT_ASCII: Final = re.compile("[^\x00-\x7f]")
+_NOT_ASCII: Final = lazy_pattern("[^\x00-\x7f]")
 _SEEDED: Final = frozenset(field.name for field in SEEDED)
 # Where a record is stored (column `rests`) → why its ID is taken, and a hint.
 _WHY_TAKEN: Final = {

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.git import files
@@ -22,6 +22,7 @@ from kl_hooks.git.renames import last_commits_touching
 from kl_hooks.git.repository import Repository, tracked_among
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.actors import agent
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import REJECTED, Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record

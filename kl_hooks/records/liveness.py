@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.kind import VERIFICATION
 from kl_hooks.model.record import Record, untitled_path
 from kl_hooks.model.symbol import RECORD_ID
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 # A `source` that is a file: the record was imported from it.
-_IMPORTED: Final = re.compile(r"^import:|\.(?:md|json|ya?ml)\b", re.IGNORECASE)
+_IMPORTED: Final = lazy_pattern(r"^import:|\.(?:md|json|ya?ml)\b", re.IGNORECASE)
 
 
 def live_records(ws: Workspace, records: Sequence[Record]) -> list[Record]:

@@ -7,15 +7,17 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 
 # The info string of a fence of backticks has no backtick (CommonMark 0.31, 4.5).
-_FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
-_ITEM: Final = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+")
-_HASHES: Final = re.compile(r"(#{1,6})(?:[ \t]+(.*))?")
-_NOT_NEWLINE: Final = re.compile(r"[^\n]")
-_MARKS: Final = re.compile(r"`+|<!--")
-_GAP: Final = re.compile(r"\n[ \t]*(?=\n)")
+_FENCE: Final = lazy_pattern(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_ITEM: Final = lazy_pattern(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+")
+_HASHES: Final = lazy_pattern(r"(#{1,6})(?:[ \t]+(.*))?")
+_NOT_NEWLINE: Final = lazy_pattern(r"[^\n]")
+_MARKS: Final = lazy_pattern(r"`+|<!--")
+_GAP: Final = lazy_pattern(r"\n[ \t]*(?=\n)")
 
 
 class Heading(NamedTuple):

@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from posixpath import normpath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.excerpt import Excerpt
 from kl_hooks.model.symbol import NodeId
 from kl_hooks.model.text import one_line, slug
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
 
 # Repeats are bounded, so that a page of brackets is searched in linear time.
 # Not `[[1]](url)`, which is Markdown's own link, and nothing with brackets inside.
-_WIKILINK: Final = re.compile(r"(?<!\\)\[\[([^\[\]\n|]{1,300})(?:\|([^\[\]\n]{0,300}))?\]\](?!\()")
-_MARKDOWN_LINK: Final = re.compile(
+_WIKILINK: Final = lazy_pattern(
+    r"(?<!\\)\[\[([^\[\]\n|]{1,300})(?:\|([^\[\]\n]{0,300}))?\]\](?!\()"
+)
+_MARKDOWN_LINK: Final = lazy_pattern(
     r"(?<![\\!])\[([^\[\]\n]{1,300})\]\(<?([^()\s<>]{1,500})>?(?:[ \t]+[\"'][^\n]{0,300})?\)"
 )
 # A scheme (RFC 3986, 3.1), the root of a web site, a place on the same page.
-_NOT_A_FILE: Final = re.compile(r"[a-z][a-z0-9+.-]*:|/|#", re.IGNORECASE)
-_RST_LINE: Final = re.compile(r"([=\-`:'\"~^_*+#<>.])\1{2,}[ \t]*")
+_NOT_A_FILE: Final = lazy_pattern(r"[a-z][a-z0-9+.-]*:|/|#", re.IGNORECASE)
+_RST_LINE: Final = lazy_pattern(r"([=\-`:'\"~^_*+#<>.])\1{2,}[ \t]*")
 PAGE_KIND: Final = "page"
 """The kind of a page of docs, or of a section of one, in the index."""
 LINK_RELATION: Final = "references"

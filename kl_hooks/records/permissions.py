@@ -10,10 +10,11 @@ authority. See ADR-0018.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import ForPeople
 from kl_hooks.model.actors import agent
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import AUTHORITIES, REJECTED, VERIFICATION, Kind, Verb
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import list_events

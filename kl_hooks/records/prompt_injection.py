@@ -20,11 +20,12 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote
 
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.text import EMOJI_JOIN
 
 
 def _any_of(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{one})" for one in patterns), re.IGNORECASE | re.MULTILINE)
+    return lazy_pattern("|".join(f"(?:{one})" for one in patterns), re.IGNORECASE | re.MULTILINE)
 
 
 _EARLIER: Final = (
@@ -290,39 +291,39 @@ _PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
 
 LONGEST: Final = 20_000
 """Characters that are inspected; a longer text is quarantined for its length."""
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;:]{0,32}m")
+_COLOUR: Final = lazy_pattern(r"\x1b\[[0-9;:]{0,32}m")
 # Control, bidirectional, zero width and tag characters: a person who reads the text does not see
 # what they hide.
-_INVISIBLE: Final = re.compile(
+_INVISIBLE: Final = lazy_pattern(
     "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 # The zero width joiner is legitimate between emoji.
-_EMOJI_JOIN: Final = re.compile(EMOJI_JOIN)
-_QUOTED: Final = re.compile(r"`[^`\n]{1,200}`")
+_EMOJI_JOIN: Final = lazy_pattern(EMOJI_JOIN)
+_QUOTED: Final = lazy_pattern(r"`[^`\n]{1,200}`")
 # Base64 in either alphabet; hashes of Subresource Integrity (`sha256-…`) look the same and are
 # none.
-_BLOB: Final = re.compile(
+_BLOB: Final = lazy_pattern(
     r"(?<![A-Za-z0-9+/=_-])(?<!sha256-)(?<!sha384-)(?<!sha512-)[A-Za-z0-9+/_-]{40,}={0,2}"
 )
-_HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2}){24,}")
+_HEX: Final = lazy_pattern(r"(?:[0-9A-Fa-f]{2}){24,}")
 # A Latin and a Cyrillic letter in one word: a word that looks like another one.
-_MIXED: Final = re.compile(r"(?:[a-z][а-яё]|[а-яё][a-z])", re.IGNORECASE)
+_MIXED: Final = lazy_pattern(r"(?:[a-z][а-яё]|[а-яё][a-z])", re.IGNORECASE)
 _LONG_BLOB: Final = 400
 
 
-_COMMENT: Final = re.compile(r"<!--(.{0,2000}?)(?:-->|\Z)", re.DOTALL)
+_COMMENT: Final = lazy_pattern(r"<!--(.{0,2000}?)(?:-->|\Z)", re.DOTALL)
 _ORDER_IN_COMMENT: Final = _any_of(
     rf"\b(?:{_MODEL}|agents?|assistants?|models?|reviewers?|you|your)\b",
     r"(?:^|[.,;:!]\s{0,3})\s{0,8}(?:please |always |never |do not |don't )?(?:run|push|approve|delete|send|ignore|execute|install|merge|commit|call|fetch|curl|reply"
     r"|answer|print|output|accept|disable|skip)\b(?!-)",
 )
 _DIGITS: Final = str.maketrans("013457@$!|", "oieastasil")
-_SPACED: Final = re.compile(r"(?:\b\w[ .*_-]{1,2}){5,}\w\b")
-_ENTITIES: Final = re.compile(
+_SPACED: Final = lazy_pattern(r"(?:\b\w[ .*_-]{1,2}){5,}\w\b")
+_ENTITIES: Final = lazy_pattern(
     r"(?:&#(?:x[0-9a-f]{2,4}|[0-9]{2,5});){6,}|(?:%[0-9a-f]{2}){8,}", re.I
 )
-_ESCAPES: Final = re.compile(r"(?:\\x[0-9a-f]{2}|\\u00[0-9a-f]{2}){6,}", re.IGNORECASE)
+_ESCAPES: Final = lazy_pattern(r"(?:\\x[0-9a-f]{2}|\\u00[0-9a-f]{2}){6,}", re.IGNORECASE)
 
 
 def injection_reasons(text: str) -> tuple[str, ...]:
@@ -389,7 +390,7 @@ def _read_digits(word: str) -> str:
     return word.translate(_DIGITS)
 
 
-_JOINED: Final = re.compile(
+_JOINED: Final = lazy_pattern(
     r"(ignore|disregard|forget|override|bypass|all|any|the|your|of|previous|prior|above|earlier|instructions?|rules?|prompts?|system|and"
     r"|run|send|reveal|print|user|tell|do|not)",
     re.IGNORECASE,

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UnknownRecord, UsageProblem
 from kl_hooks.index import index
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.kind import Field, Kind
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import suggest_spelling
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 NO_LIMIT: Final = 1_000_000
 _UNKNOWN_KIND_HINT: Final = "Fix .kl/kinds/{}.yaml, or restore it."
-_RECORD_FILE: Final = re.compile(r"[A-Z][A-Z0-9]{1,9}-.+\.md")
+_RECORD_FILE: Final = lazy_pattern(r"[A-Z][A-Z0-9]{1,9}-.+\.md")
 
 
 class RecordFilter(NamedTuple):

@@ -6,16 +6,16 @@ The file itself is never changed. A text without a secret stays as it is, charac
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record, Value
 from kl_hooks.store.redaction import redact, redact_value
 
-_MARK: Final = re.compile(r"\[redacted:([a-z0-9 _-]+)\]")
+_MARK: Final = lazy_pattern(r"\[redacted:([a-z0-9 _-]+)\]")
 # Rules that judge a word by its look, or by the word before it: worth a remark, not a finding.
 _HEURISTIC_RULES: Final = frozenset({"random", "assignment"})
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import DAY, iso, micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
@@ -24,6 +24,7 @@ from kl_hooks.git.repository import git_in, is_tracked
 from kl_hooks.git.run import GitFailed
 from kl_hooks.hookspecs import Removal
 from kl_hooks.model.canonical import canonical
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.record import Record, Value

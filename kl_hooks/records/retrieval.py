@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.claim import Observation, tier
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record

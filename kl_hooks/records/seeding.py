@@ -11,10 +11,11 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.model.canonical import canonical, replace_surrogates
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import SEEDED, Kind
 from kl_hooks.model.record import Record, Value
 from kl_hooks.records.query import RecordFilter, list_records

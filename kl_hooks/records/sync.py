@@ -9,11 +9,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.index import index
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record

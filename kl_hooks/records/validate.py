@@ -5,12 +5,12 @@ A valid value comes out in one canonical spelling.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.model.canonical import replace_surrogates
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.kind import Field, Kind
 from kl_hooks.model.problem import MissingField, Problem
 from kl_hooks.model.record import Value
@@ -21,12 +21,12 @@ _MAX_LINE: Final = 2_000
 _MAX_TEXT: Final = 100_000
 _MAX_KEY: Final = 200
 _MAX_ITEMS: Final = 500
-_WORD: Final = re.compile(r"[^\s,\x00-\x1f\x7f-\x9f]{1,60}")
+_WORD: Final = lazy_pattern(r"[^\s,\x00-\x1f\x7f-\x9f]{1,60}")
 _TRUE: Final = frozenset({"true", "yes", "on", "1"})
 _FALSE: Final = frozenset({"false", "no", "off", "0"})
 # Not `\d`, which matches the digits of every script.
-_INTEGER: Final = re.compile(r"-?[0-9]{1,9}")
-_FRACTION: Final = re.compile(r"0?\.[0-9]{1,9}|[01]\.0{1,9}")
+_INTEGER: Final = lazy_pattern(r"-?[0-9]{1,9}")
+_FRACTION: Final = lazy_pattern(r"0?\.[0-9]{1,9}|[01]\.0{1,9}")
 
 _Locate = Callable[[str], tuple[str, int, int]]
 """Name of a field → path (or command), line and column for its problems."""

@@ -8,11 +8,12 @@ import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import DAY, iso
 from kl_hooks.errors import EnvironmentProblem, ForPeople, UsageProblem
 from kl_hooks.model.canonical import canonical
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import REJECTED, SUPERSEDED, Kind
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record, Value

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from kl_hooks.model.definitions import NamedTuple
 
 _STALE: Final = 2
 """In the column `state` of the tests: it must run again."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.report.counts import counts_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _SCRIPTS: Final = (
 """In the order in which they are joined: each uses only earlier ones when it is loaded."""
 _LONGEST: Final = 300
 """Characters of a text that a page shows."""
-_INVISIBLE: Final = re.compile(
+_INVISIBLE: Final = lazy_pattern(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )

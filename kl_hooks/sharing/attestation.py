@@ -23,7 +23,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
@@ -36,6 +36,7 @@ from kl_hooks.evidence.trust import IMPORTED, NOTES
 from kl_hooks.git.repository import git_in, resolve_commit
 from kl_hooks.hookspecs import FileOfEvidence
 from kl_hooks.model.canonical import canonical, digest, replace_surrogates
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.receipt import Receipt, SignedReceipt
 from kl_hooks.model.text import one_line
@@ -56,8 +57,8 @@ from the checkout.
 """
 _ROLES: Final = ("person", "ci")
 _MAGIC: Final = b"SSHSIG"
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
-_KEY_TYPES: Final = re.compile(
+_NAME: Final = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+_KEY_TYPES: Final = lazy_pattern(
     r"(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp\d+|sk-[a-z0-9-]+@openssh\.com)"
 )
 _TIME_LIMIT: Final = 60
@@ -215,7 +216,7 @@ def _from_file(ws: Workspace, ref: str) -> Iterator[TrustedKey | Problem]:
             yield read_signer(f"{ref}:{TRUST_FILE}", number, line)
 
 
-_SIGNER: Final = re.compile(
+_SIGNER: Final = lazy_pattern(
     r'(?P<who>\S+)\s+(?P<options>(?:[a-z-]+(?:="[^"]*")?(?:,|(?=\s)))*)\s*(?P<key>(?:ssh-|ecdsa-|sk-)\S+\s+\S+).*'
 )
 

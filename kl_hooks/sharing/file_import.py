@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import producer
 from kl_hooks.evidence.trust import IMPORTED
 from kl_hooks.hookspecs import FileOfEvidence, Source
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.receipt import SignedReceipt
 from kl_hooks.sharing.attestation import add_receipts, import_flaw

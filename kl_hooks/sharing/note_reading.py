@@ -8,11 +8,12 @@ next one goes on there, so that all of it is read in the end, and no command tak
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.evidence.commits import write_cursor
 from kl_hooks.git.notes import NoteRef, own_ref, read_lines
 from kl_hooks.git.repository import Repository
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import counted
 from kl_hooks.store.database import Database
 

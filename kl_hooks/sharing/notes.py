@@ -15,10 +15,9 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.distributions import DISTRIBUTIONS, Distributions
@@ -40,6 +39,7 @@ from kl_hooks.git.notes import (
 from kl_hooks.git.repository import Repository, head
 from kl_hooks.hookspecs import CommonEvent
 from kl_hooks.model.canonical import canonical, replace_surrogates
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import HEADER_KEYS, Evidence, Receipt, SignedReceipt, receipt_id
 from kl_hooks.model.text import counted, one_line
 from kl_hooks.sharing.attestation import (
@@ -127,7 +127,7 @@ def public_form(receipt: Receipt) -> Receipt:
         key: value for key, value in receipt.selection.items() if key not in ("args", "addopts")
     }
     plain = redact_value({"environment": environment, "result": result, "selection": selection})
-    return replace(receipt, evidence=evidence, parent=None, **plain)
+    return receipt._replace(evidence=evidence, parent=None, **plain)
 
 
 def note_line(signed: SignedReceipt) -> str:
@@ -338,7 +338,7 @@ def _without_repeated_checks(receipts: Sequence[Receipt]) -> list[Receipt]:
     for receipt in sorted(receipts, key=lambda receipt: receipt.ended):
         is_check = all(evidence.kind == "Validator" for evidence in receipt.evidence)
         if is_check:
-            statement = replace(receipt, run="", started="", ended="").id
+            statement = receipt._replace(run="", started="", ended="").id
         else:
             statement = receipt.run
         newest[statement] = receipt

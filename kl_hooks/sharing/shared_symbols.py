@@ -41,6 +41,7 @@ from kl_hooks.git.notes import (
 from kl_hooks.git.objects import read_blobs
 from kl_hooks.git.repository import Repository
 from kl_hooks.model.canonical import canonical, replace_surrogates
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.store.redaction import shows_secret
 
@@ -57,7 +58,7 @@ _WHOLE: Final = (
     *("reads", "distributions", "absent", "listed"),
 )
 """What is a part as it is: it has no numbers of symbols."""
-_ENTRY: Final = re.compile(r"\d{14}-[0-9a-f]{64}")
+_ENTRY: Final = lazy_pattern(r"\d{14}-[0-9a-f]{64}")
 
 
 def share_executed(

@@ -10,12 +10,13 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import DAY, age_in_days, is_older, iso, micros
 from kl_hooks.errors import UsageProblem
 from kl_hooks.graph.algorithms import components
 from kl_hooks.hookspecs import Policy
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.lifecycle import Change, Lifecycle
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, one_line
 from kl_hooks.records.document import SKILL_NAME, change_fields, skill_node
@@ -77,7 +78,7 @@ _LONGEST_CYCLE: Final = 10
 _CROWDED: Final = 32
 """Skills with one rare word that a skill is compared with: those nearest to it in length. It bounds
 the work where thousands of skills have one text."""
-_REQUIREMENT: Final = re.compile(r"([a-z0-9-]+)>=([0-9][0-9.]*)")
+_REQUIREMENT: Final = lazy_pattern(r"([a-z0-9-]+)>=([0-9][0-9.]*)")
 
 
 class Repair(NamedTuple):

@@ -7,12 +7,13 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.documents.meaning import find_near
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.index.index import stem
 from kl_hooks.index.postings import significant_words
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, one_line
 from kl_hooks.records.document import SKILL_NAME, skill_node
 from kl_hooks.records.liveness import live_records

@@ -17,7 +17,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import DAY, iso, micros
 from kl_hooks.errors import ForPeople, UsageProblem
@@ -28,6 +28,7 @@ from kl_hooks.evidence.provenance import agent, producer, session
 from kl_hooks.git.repository import head
 from kl_hooks.graph.algorithms import components
 from kl_hooks.model.decay import idle_periods, idle_score
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, one_line
 from kl_hooks.records.document import SKILL_NAME, change_fields, read_document, skill_node
 from kl_hooks.records.events import CONTENT, Event, append_events, list_events

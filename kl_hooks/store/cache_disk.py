@@ -21,7 +21,9 @@ from typing import Any, Final
 import diskcache
 from diskcache.core import ENOVAL, METADATA, MODE_BINARY, MODE_RAW
 
-_FILE: Final = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val", re.ASCII)
+from kl_hooks.model.definitions import lazy_pattern
+
+_FILE: Final = lazy_pattern(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val", re.ASCII)
 # SQLite's pager.c, readSuperJournal: these bytes end a journal that names another one, which is
 # then deleted
 _MAGIC: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"

@@ -11,8 +11,9 @@ import os
 from enum import StrEnum
 from errno import EACCES, EDQUOT, EFBIG, EIO, ENOLCK, ENOSPC, EOPNOTSUPP, EPERM, EROFS, ESTALE
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.store.files import sync_folder
 
 NEEDED: Final = 256 * 1024

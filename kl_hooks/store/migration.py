@@ -13,9 +13,10 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.store.database import Database, Row, placeholders
 from kl_hooks.store.files import store_lock, sync_folder, write_atomic
 from kl_hooks.store.sqlite import open_sqlite, side_files

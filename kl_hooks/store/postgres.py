@@ -16,10 +16,11 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreReadOnly, UsageProblem
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Row
 from kl_hooks.store.hosts import is_this_machine
@@ -120,7 +121,7 @@ def _driver() -> ModuleType:
 
 # --- SQL of SQLite as that of PostgreSQL
 
-_TOKEN: Final = re.compile(
+_TOKEN: Final = lazy_pattern(
     r"(?P<text>'(?:[^']|'')*')|(?P<remark>--[^\n]*)|(?P<value>\?)|(?P<percent>%)"
 )
 _TYPES: Final = {
@@ -132,14 +133,16 @@ _TYPES: Final = {
 """Collation C compares bytes, as SQLite does: the order of an answer must not depend on the
 server's language.
 """
-_CREATE: Final = re.compile(
+_CREATE: Final = lazy_pattern(
     r"(?is)\s*CREATE TABLE\s+(IF NOT EXISTS\s+)?(\w+)\s*\((.*)\)\s*(?:WITHOUT ROWID)?\s*;?\s*$"
 )
-_INDEX: Final = re.compile(
+_INDEX: Final = lazy_pattern(
     r"(?is)\s*CREATE\s+(UNIQUE\s+)?INDEX\s+(\w+)\s+ON\s+(\w+)\s*\((.*)\)\s*;?\s*$"
 )
-_COLUMN: Final = re.compile(r"(?is)\s*ALTER TABLE\s+(\w+)\s+ADD COLUMN\s+(\w+)\s+(\w+)(.*?);?\s*$")
-_INSERT: Final = re.compile(
+_COLUMN: Final = lazy_pattern(
+    r"(?is)\s*ALTER TABLE\s+(\w+)\s+ADD COLUMN\s+(\w+)\s+(\w+)(.*?);?\s*$"
+)
+_INSERT: Final = lazy_pattern(
     r"(INSERT INTO \w+ \([^()]*\) VALUES )\(([?, ]+)\)( ON CONFLICT DO NOTHING)?"
 )
 _ROWS: Final = 500

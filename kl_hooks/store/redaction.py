@@ -16,9 +16,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.text import replace_spans, safe_text
 
 _compile: Final = re.compile
@@ -45,7 +46,7 @@ _PASSWORD_LETTERS: Final = (
     *("كلمة السر", "كلمة المرور", "पासवर्ड", "รหัสผ่าน"),
 )
 """… and in their own letters, looked for in texts that are not ASCII only."""
-_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_WORDS: Final = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -61,7 +62,7 @@ _WITH_KEY: Final = _words("""
     api access private secret signing signature encryption account master ssh auth shared client license
     storage deploy service webhook session hmac aes master recovery decryption
     """)
-_GLUED: Final = re.compile(
+_GLUED: Final = lazy_pattern(
     r"passw(?:or)?[dt]|passphrase|(?:store|key|db|user|root|admin|my|bind)pass$|secret(?!ar)|credential|(?:api|access|private|secret|encryption|signing)key|"
     r"(?:access|auth|refresh|bearer|id|session)token"
 )
@@ -80,12 +81,12 @@ _ABOUT: Final = _words("""
     endpoint
     """)
 """Last words of names whose value is something *about* the secret."""
-_PLACEHOLDER: Final = re.compile(
+_PLACEHOLDER: Final = lazy_pattern(
     r"none|null|nil|true|false|undefined|self|str|bytes|bytearray|int|float|bool|object|any|optional|string|text|"
     r"required|optional|changeme|example|dummy|x{3,}|\*+|\.+|-+|_+|<.*|\{.*|\$.*|%.*|\[.*|\(.*",
     re.IGNORECASE | re.DOTALL,
 )
-_CODE: Final = re.compile(
+_CODE: Final = lazy_pattern(
     r"[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*|\[[^\]]{0,40}\]?)*[(\[.,;:]*"
 )
 
@@ -147,8 +148,8 @@ def _is_random_word(value: str) -> bool:
     return _turns(value) // 3 + signs >= 2
 
 
-_CASE: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z][A-Z])(?=[A-Z])|(?<=[A-Z]{2})(?=[a-z])")
-_DIGIT: Final = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
+_CASE: Final = lazy_pattern(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z][A-Z])(?=[A-Z])|(?<=[A-Z]{2})(?=[a-z])")
+_DIGIT: Final = lazy_pattern(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
 
 
 def _turns(word: str) -> int:
@@ -158,16 +159,16 @@ def _turns(word: str) -> int:
     return 2 * len(_CASE.findall(word)) + 3 * len(_DIGIT.findall(word))
 
 
-_BEGIN: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_END: Final = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_LINE: Final = re.compile(r"[A-Za-z0-9+/=]+")
-_BREAK: Final = re.compile(r"\\n|\n")
+_BEGIN: Final = lazy_pattern(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_END: Final = lazy_pattern(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_LINE: Final = lazy_pattern(r"[A-Za-z0-9+/=]+")
+_BREAK: Final = lazy_pattern(r"\\n|\n")
 _PEM: Final = "[redacted:private-key]"
 # possessive (CPython 3.11) and bounded repetitions: hostile text costs its length, not the square
 # of it
-_URL: Final = re.compile(r"://(?!\[redacted:)([^\s/:@'\"<>`]{0,128}+):([^\s/'\"<>`]{1,256})@")
+_URL: Final = lazy_pattern(r"://(?!\[redacted:)([^\s/:@'\"<>`]{0,128}+):([^\s/'\"<>`]{1,256})@")
 # `Cookie: …` and `Set-Cookie: …`, to the end of the line
-_COOKIE: Final = re.compile(
+_COOKIE: Final = lazy_pattern(
     r"((?:[Cc]ookie|COOKIE)\\{0,3}[\"']?: {0,4}\\{0,3}[\"']?)([^\s\"'\\\[][^\n\"'\\]*)"
 )
 
@@ -331,12 +332,12 @@ def _known_tokens() -> re.Pattern[str]:
     return _compile(rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{alternatives})")
 
 
-_RULE: Final = re.compile(r"\[redacted:([a-z0-9-]+)")
-_WORD: Final = re.compile(r"[A-Za-z0-9_+/=.~-]{16,}+")
-_PART: Final = re.compile(r"[A-Za-z0-9_+/-]{16,}+={0,2}")
-_PIECE: Final = re.compile(r"[A-Za-z0-9]{4,}")
-_HEX: Final = re.compile(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)")
-_INTEGRITY: Final = re.compile(r"(?:sha(?:1|224|256|384|512)|md5|blake2[bs]|h1)[-:=]", re.ASCII)
+_RULE: Final = lazy_pattern(r"\[redacted:([a-z0-9-]+)")
+_WORD: Final = lazy_pattern(r"[A-Za-z0-9_+/=.~-]{16,}+")
+_PART: Final = lazy_pattern(r"[A-Za-z0-9_+/-]{16,}+={0,2}")
+_PIECE: Final = lazy_pattern(r"[A-Za-z0-9]{4,}")
+_HEX: Final = lazy_pattern(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)")
+_INTEGRITY: Final = lazy_pattern(r"(?:sha(?:1|224|256|384|512)|md5|blake2[bs]|h1)[-:=]", re.ASCII)
 _LONGEST_CACHED: Final = 100
 """Characters of a word that is worth remembering."""
 _MAX_CACHED: Final = 20_000
@@ -344,7 +345,7 @@ _harmless_words: Final[set[str]] = set()
 """Words that are no secret, cached: source repeats the same long words over and over, and the
 verdict on a word depends on nothing around it.
 """
-_MAY_TURN: Final = re.compile(r"[0-9]|[A-Z](?:[^A-Z]*[A-Z]){3}")
+_MAY_TURN: Final = lazy_pattern(r"[0-9]|[A-Z](?:[^A-Z]*[A-Z]){3}")
 """Part of every word with more than nine turns: without a digit each takes a capital letter, or two
 for one more.
 """
@@ -415,10 +416,10 @@ def _looks_random(part: str) -> bool:
     return length >= 18 and sum(map(_turns, pieces)) >= 0.6 * (length - len(pieces))
 
 
-_QUOTED: Final = re.compile(r"[^\"'`\n\\]+")
-_BARE: Final = re.compile(r"[^\s\"'`,;&|<>(){}\[\]\\]+")
+_QUOTED: Final = lazy_pattern(r"[^\"'`\n\\]+")
+_BARE: Final = lazy_pattern(r"[^\s\"'`,;&|<>(){}\[\]\\]+")
 _VALUE_HEAD: Final = 72
-_HEAD: Final = re.compile(r"[A-Za-z0-9_.-]*\Z")
+_HEAD: Final = lazy_pattern(r"[A-Za-z0-9_.-]*\Z")
 
 
 def _letters() -> str:
@@ -525,8 +526,8 @@ def _assigned_name(match: re.Match[str]) -> str:
     return name
 
 
-_WORD_BEFORE: Final = re.compile(r"(?<![A-Za-z])([A-Za-z]{3,15}) \Z")
-_KEY_OF_256_BITS: Final = re.compile(r"[0-9a-fA-F]{64}")
+_WORD_BEFORE: Final = lazy_pattern(r"(?<![A-Za-z])([A-Za-z]{3,15}) \Z")
+_KEY_OF_256_BITS: Final = lazy_pattern(r"[0-9a-fA-F]{64}")
 
 
 def _is_bare_key(name: str) -> bool:
@@ -658,10 +659,10 @@ def _arguments(row: int, is_list: bool) -> re.Pattern[str]:
 
 
 # the look behind comes second: a search for one character is the fast one
-_OPTION: Final = re.compile(r"-(?<=\s-)(?:[a-zA-Z]{0,8}[uUpPaAw]|-user|-proxy-user|-auth|auth)")
+_OPTION: Final = lazy_pattern(r"-(?<=\s-)(?:[a-zA-Z]{0,8}[uUpPaAw]|-user|-proxy-user|-auth|auth)")
 """An option of `_CREDENTIALS`. Nearly no text has one, and it is cheaper to find than a program."""
-_LINE_END: Final = re.compile(r"(?<!\\)\n")
-_COMMAND_END: Final = re.compile(r"[|;&]{1,2}(?=\s)")
+_LINE_END: Final = lazy_pattern(r"(?<!\\)\n")
+_COMMAND_END: Final = lazy_pattern(r"[|;&]{1,2}(?=\s)")
 """Of a command that does not end with its line."""
 
 
@@ -705,13 +706,13 @@ def _hide_in_arguments(arguments: list[str]) -> list[str]:
 
 # The issuer's first digits and the length decide (ISO/IEC 7812-1), then the check digit. Digits in
 # groups are those of one card, never of two numbers side by side.
-_CARD: Final = re.compile(
+_CARD: Final = lazy_pattern(
     # the sign before it comes second: a search for a set of first characters is the fast one
     r"[2-6](?<![\w.+-].)[0-9]{3}(?:[0-9]{9,15}+|(?P<sign>[ -])"
     r"(?:[0-9]{4}(?P=sign)[0-9]{4}(?P=sign)[0-9]{1,4}|[0-9]{6}(?P=sign)[0-9]{5})"
     r")(?![\w-]|\.[0-9])"
 )
-_ISSUERS: Final = re.compile(
+_ISSUERS: Final = lazy_pattern(
     r"4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}"
     r"|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|6(?:011|5\d\d|4[4-9]\d)\d{12}"
     r"|35(?:2[89]|[3-8]\d)\d{12}"
@@ -731,7 +732,7 @@ def _is_card(number: str) -> bool:
     return (sum(map(int, digits[-1::-2])) + sum(n - 9 * (n > 9) for n in doubled)) % 10 == 0
 
 
-_URL_USER: Final = re.compile(r"://(?P<user>[A-Za-z0-9+/=_-]{16,256}+)(?=:?@|:\[redacted:url\]@)")
+_URL_USER: Final = lazy_pattern(r"://(?P<user>[A-Za-z0-9+/=_-]{16,256}+)(?=:?@|:\[redacted:url\]@)")
 
 
 def _hide_url_users(text: str) -> str:
@@ -802,15 +803,15 @@ def _is_public_key(word: str) -> bool:
 
 _Redactor = Callable[[str], str]
 
-_COLOR: Final = re.compile(r"\x1b\[[0-9;:]{0,32}m")
-_HARMLESS_ID: Final = re.compile(
+_COLOR: Final = lazy_pattern(r"\x1b\[[0-9;:]{0,32}m")
+_HARMLESS_ID: Final = lazy_pattern(
     r"(?:[a-z_/.,\[\]()-]*+(?:::|[0-9]{1,12}+(?![0-9A-Za-z]|-[0-9]{4})|(?<![a-z])[A-Z]{1,6}+(?![A-Z])|[A-Z](?![A-Z0-9])))*+[a-z_/.,\[\]()-]*+"
 ).fullmatch
 """A test ID that does not look like a token: small letters and the signs of a path, `:` in pairs,
 digits that no letter follows, few capitals. A random word of sixteen characters is none of these
 but by a rare accident.
 """
-_OPTION_NAME: Final = re.compile(r"--?([A-Za-z][A-Za-z0-9_-]{0,60})")
+_OPTION_NAME: Final = lazy_pattern(r"--?([A-Za-z][A-Za-z0-9_-]{0,60})")
 _COMMON_VALUES: Final = frozenset(
     (
         "password",

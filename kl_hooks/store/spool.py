@@ -13,7 +13,6 @@ everything that it needs to write is bound when this module is imported.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from errno import EIO, ENOENT, ENOSPC, EPERM
@@ -40,13 +39,14 @@ from os import open as open_handle
 from os.path import lexists
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, BinaryIO, Final, NamedTuple, Self
+from typing import Any, BinaryIO, Final, Self
 
 from kl_hooks.model.canonical import canonical, replace_surrogates
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.store.redaction import redact_value
 
 SPOOL_SUFFIX: Final = ".jsonl"
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_NAME: Final = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _NEW_FLAGS: Final = (
     os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 )
@@ -372,7 +372,7 @@ _FEW: Final = 100
 _NAMELESS_SECONDS: Final = 3600.0
 """Seconds after which a file that its writer never gave a name is removed."""
 _SUM: Final = 64
-_FIRST: Final = re.compile(rb"[0-9a-f]{64} [{\[]")
+_FIRST: Final = lazy_pattern(rb"[0-9a-f]{64} [{\[]")
 
 
 class SpoolContent(NamedTuple):

@@ -8,9 +8,10 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.store.files import sync_folder
 
 _README: Final = """This is the state directory of kl (the knowledge layer of this repository).

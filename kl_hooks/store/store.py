@@ -8,7 +8,6 @@ steps taken (`schema_step`) are compared; to read it again, only if its tables c
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import damaged_error, newer_error
 from kl_hooks.store.files import sync_folder
@@ -438,7 +438,9 @@ def _os_errors_as_problems(place: Path) -> Iterator[None]:
 
 
 _BACKUPS: Final = 2
-_TABLE: Final = r"(?ia)(?:CREATE\s+TABLE(?:\s+IF\s+NOT\s+EXISTS)?|RENAME\s+TO)\s+[\"`\[]?(\w+)"
+_TABLE: Final = lazy_pattern(
+    r"(?ia)(?:CREATE\s+TABLE(?:\s+IF\s+NOT\s+EXISTS)?|RENAME\s+TO)\s+[\"`\[]?(\w+)"
+)
 # `room` is the owner of the tables: the name stays, since other versions of kl read the same
 # database
 _RECORD: Final = """CREATE TABLE IF NOT EXISTS schema_step (
@@ -544,10 +546,7 @@ def _refuse_unexpected(db: Database, schemas: Sequence[Schema], path: Path) -> N
     if not steps_taken(db).keys() <= {schema.owner for schema in schemas}:
         return
     named = {
-        name.lower()
-        for schema in schemas
-        for sql in schema.steps
-        for name in re.findall(_TABLE, sql)
+        name.lower() for schema in schemas for sql in schema.steps for name in _TABLE.findall(sql)
     }
     tables = [name for (name,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
     odd = [
@@ -581,8 +580,8 @@ def _back_up(db: Database, directory: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-_COMMENT: Final = r"(?m)^\s*--.*\n?"
-_CHANGE: Final = (
+_COMMENT: Final = lazy_pattern(r"(?m)^\s*--.*\n?")
+_CHANGE: Final = lazy_pattern(
     r"(?ia)\s*(CREATE|DROP|ALTER)\s+TABLE\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?[\"`\[]?(\w+)"
     r"(?:[\"`\]]?\s+RENAME\s+TO\s+[\"`\[]?(\w+))?"
 )
@@ -624,7 +623,7 @@ def _tables_after(steps: tuple[str, ...]) -> frozenset[str]:
     """The tables (small letters) that are there after these steps."""
     names: set[str] = set()
     for statement in (one for sql in steps for one in _split_statements(sql)):
-        change = re.match(_CHANGE, re.sub(_COMMENT, "", statement))
+        change = _CHANGE.match(_COMMENT.sub("", statement))
         if change is None:
             continue
         what = change[1].upper()

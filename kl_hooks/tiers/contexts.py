@@ -16,11 +16,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import DAY, age_in_days
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.decay import ENTRY_LOSS, Staleness, relevance, remaining, staleness
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.text import one_line
 from kl_hooks.store.redaction import redact
 from kl_hooks.tiers.entries import (
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 _ARCHIVE: Final = 0.9
 """Staleness from which an entry is archived."""
 
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = lazy_pattern(r"\w+")
 
 
 def words(text: str) -> Counter[str]:

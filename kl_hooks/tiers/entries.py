@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import DAY
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import agent, session
 from kl_hooks.model.canonical import replace_surrogates
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import one_line, suggest_spelling
 from kl_hooks.store.database import chunks, placeholders
 from kl_hooks.store.redaction import redact, redact_value

@@ -10,9 +10,10 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import one_line
 from kl_hooks.tiers.entries import (
     Caller,

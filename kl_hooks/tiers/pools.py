@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import KlError, UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import one_line, slug
 from kl_hooks.store.redaction import redact
 from kl_hooks.tiers.entries import (

@@ -20,12 +20,13 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.hookspecs import Removal
 from kl_hooks.index.vectors import embed, embedder_of
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.model.text import one_line
 from kl_hooks.records.liveness import not_live_reason

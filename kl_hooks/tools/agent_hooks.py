@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.agents.adapters import AGENTS, ASKING, MAX_PAYLOAD, SETTING, Event, Moment, Reply
+from kl_hooks.model.definitions import lazy_pattern
 
 if TYPE_CHECKING:
     from kl_hooks.arch.edit_check import Edit
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from kl_hooks.tools.agent_session import Session
     from kl_hooks.workspace import Workspace
 
-_PACKAGE_ID: Final = re.compile(rb'\[Pipeline Knowledge\](?:\\?" package=\\?"| )(cp-[0-9a-f]{12})')
+_PACKAGE_ID: Final = lazy_pattern(
+    rb'\[Pipeline Knowledge\](?:\\?" package=\\?"| )(cp-[0-9a-f]{12})'
+)
 _COMPACTED: Final = b"compact_boundary"
 """In the transcript of Claude Code: what is before it is not in the conversation any more."""
 _TRANSCRIPT: Final = 4_000_000
@@ -35,7 +38,7 @@ _TRANSCRIPT: Final = 4_000_000
 _PATHS: Final = ("file_path", "path", "target_file", "absolute_path", "filename", "file")
 _CONTENTS: Final = ("content", "contents", "file_text")
 _SHELLS: Final = frozenset(("bash", "shell", "run_shell_command", "local_shell"))
-_EXIT: Final = re.compile(
+_EXIT: Final = lazy_pattern(
     r"(?:^|\b)(?:Process )?exit(?:ed)?(?: with)? (?:code|status):? ?(-?\d{1,3})\b", re.IGNORECASE
 )
 _PROSE: Final = (".md", ".rst", ".txt")
@@ -48,7 +51,7 @@ _SUBAGENT_BUDGET: Final = 2_000
 _LONGEST_FILE: Final = 2_000_000
 """Characters of a file whose imports are looked at."""
 _IN_SECTION: Final = 5
-_WORK: Final = re.compile(r"\b(?:FEAT|TASK)-[A-Z0-9]+(?:-[A-Z0-9]+)*\b")
+_WORK: Final = lazy_pattern(r"\b(?:FEAT|TASK)-[A-Z0-9]+(?:-[A-Z0-9]+)*\b")
 """IDs of features and tasks in a prompt."""
 _IN_TURN: Final = 50
 """Files that the record of a turn names."""

@@ -7,11 +7,12 @@ look at: a function that uses it, or a test. A new function, and what nobody use
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.query.lookup import symbols_in_file
 from kl_hooks.code.scanner.python import scan_guarded
 from kl_hooks.evidence.executed import test_path
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import last_name, split_id
 from kl_hooks.model.text import counted, defuse, name_list, one_line
 from kl_hooks.proof.reliance import reliance, test_files_by_worth, test_files_named_after

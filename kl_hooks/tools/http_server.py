@@ -8,11 +8,12 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from kl_hooks.context.access import access
 from kl_hooks.errors import CLEAN, USAGE_ERROR, KlError
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.operations import context
 from kl_hooks.operations.operation import perform
 from kl_hooks.tools.call import bounded, call, catalogue, failed, read_arguments

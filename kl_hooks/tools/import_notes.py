@@ -9,20 +9,21 @@ import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.kinds.shell import simple_commands
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.text import one_line
 
-_INTERPRETER: Final = re.compile(r"python(?:3(?:\.\d{1,2})?)?")
+_INTERPRETER: Final = lazy_pattern(r"python(?:3(?:\.\d{1,2})?)?")
 _HARMLESS_OPTIONS: Final = frozenset(("-u", "-B", "-q", "-v"))
 """Options of Python that do not change where it imports from."""
-_OTHER_ENVIRONMENT: Final = re.compile(
+_OTHER_ENVIRONMENT: Final = lazy_pattern(
     r"(?:^|[;&|(\s])(?:cd|pushd|source|\.|export|conda|pyenv|uv|poetry|hatch|nix-shell|docker)\s"
     r"|\b[A-Z][A-Z0-9_]*="
 )
 """What a command line may do before it starts Python, so that Python here would not do the same."""
-_IMPORT: Final = re.compile(r"^[ \t>.]*(?:import|from)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
+_IMPORT: Final = lazy_pattern(r"^[ \t>.]*(?:import|from)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 _LONGEST_SCRIPT: Final = 500_000
 _SECONDS: Final = 5
 # the folder in which it is run is not searched for what this needs itself

@@ -4,10 +4,11 @@ review.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import KlError
 from kl_hooks.kinds.memory.add import add_memory
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.tiers.contexts import ContextEntry
 from kl_hooks.tiers.entries import Caller
 from kl_hooks.tiers.router import Closed, Memory

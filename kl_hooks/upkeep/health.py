@@ -9,13 +9,13 @@ whole import statement, and only for the files that it is about.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import DAY, is_older, micros
 from kl_hooks.errors import KlError
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import split_id
@@ -41,7 +41,7 @@ _UNUSED_DAYS: Final = 90
 _USES: Final = ("injected", "opened", "reinforced", "outcome")
 """Events that show that somebody used a record."""
 # `import name` needs a dot in it: without one it may be prose, such as "import data"
-_IMPORT: Final = re.compile(
+_IMPORT: Final = lazy_pattern(
     r"(?:^|[`\s])(?:from\s+([A-Za-z_][\w.]*)\s+import\b|import\s+([A-Za-z_][\w.]*\.[\w.]+))"
 )
 

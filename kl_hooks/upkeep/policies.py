@@ -5,7 +5,6 @@ asked to.
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +23,7 @@ from kl_hooks.git.repository import ref_trees
 from kl_hooks.hookspecs import Policy
 from kl_hooks.kinds.memory.review import tally_of
 from kl_hooks.model.claim import Tier
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.lifecycle import Change, Lifecycle
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import counted
@@ -59,7 +59,7 @@ _CANDIDATE: Final = "candidate"
 # a receipt can confirm these again; what a person added it can't
 _MINED: Final = ("receipts", "transcript")
 # every word that could be the beginning of an ID of a receipt or a run
-_HASH: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{8,64}(?![0-9a-f])")
+_HASH: Final = lazy_pattern(r"(?<![0-9a-f])[0-9a-f]{8,64}(?![0-9a-f])")
 _IGNORE_FILE: Final = ".kl/.klignore"
 # microseconds, as all times of upkeep
 _DATABASE_FILES: Final = ("", "-journal", "-wal", "-shm")

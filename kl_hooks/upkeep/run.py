@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import DAY, iso, micros
 from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.errors import KlError, UsageProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import counted, one_line
 from kl_hooks.store.files import store_lock, write_atomic

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -164,7 +163,7 @@ def test_a_run_of_sarif_for_each_content() -> None:
         "manifest": ".kl/architecture.yaml",
         "unassigned": 0,
     }
-    first, second = reports([("a", None), ("b", replace(whole, invalid=True))])
+    first, second = reports([("a", None), ("b", whole._replace(invalid=True))])
     assert (first.category, list(first.diagnostics), first.properties["manifest"]) == (
         "kl/arch/a/",
         [],
@@ -221,7 +220,7 @@ def test_any_names_give_nodes_arrows_and_styles_only(names: list[str], path: str
     rules = Manifest("m", tuple(Layer(name, ("x/",), (), 1) for name in names))
     one = broken()._replace(source_layer=names[0], target_layer=names[-1], path=path)
     flows = {(names[0], name): 2 for name in names}
-    lines = mermaid([("x", replace(verdict(one), manifest=rules))], flows)
+    lines = mermaid([("x", verdict(one)._replace(manifest=rules))], flows)
     assert lines[0] == "flowchart TD"
     arrows = [line for line in lines if ARROW.fullmatch(line)]
     nodes = [match[1] for line in lines if (match := NODE.fullmatch(line))]

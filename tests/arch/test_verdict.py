@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from kl_hooks.arch.content import load_content
@@ -35,29 +34,28 @@ def breach(*paths: str, also: tuple[str, ...] = ()) -> Breach:
 
 def test_a_verdict_is_clean_where_nothing_blocks() -> None:
     assert EMPTY.clean
-    assert replace(EMPTY, warnings=(problem("a.py"),), accepted=(violation("a.py"),)).clean
+    assert EMPTY._replace(warnings=(problem("a.py"),), accepted=(violation("a.py"),)).clean
     for blocking in (
         {"violations": (violation("a.py"),)},
         {"problems": (problem("a.py"),)},
         {"contracts": (breach("a.py"),)},
         {"emptied": (problem(MANIFEST),)},
     ):
-        assert not replace(EMPTY, **blocking).clean
-    loosened = replace(EMPTY, loosened=(problem(MANIFEST),))
-    assert loosened.clean and replace(EMPTY, trusted="main").clean
-    assert not replace(loosened, trusted="main").clean
+        assert not EMPTY._replace(**blocking).clean
+    loosened = EMPTY._replace(loosened=(problem(MANIFEST),))
+    assert loosened.clean and EMPTY._replace(trusted="main").clean
+    assert not loosened._replace(trusted="main").clean
 
 
 def test_violations_with_one_fingerprint_are_numbered_over_all_of_them() -> None:
-    more = replace(EMPTY, violations=(violation("a.py", 1),)).with_violations(
+    more = EMPTY._replace(violations=(violation("a.py", 1),)).with_violations(
         [violation("a.py", 7), violation("a.py", 9)._replace(imported="b.z")]
     )
     assert [(one.line, one.number) for one in more.violations] == [(1, 1), (7, 2), (9, 1)]
 
 
 def test_contracts_add_breaches_and_what_keeps_them_from_being_judged() -> None:
-    own = replace(
-        EMPTY,
+    own = EMPTY._replace(
         problems=(problem("a.py", "own"),),
         warnings=(problem("b.py", "in no layer"), problem("c.py", "unused")),
     )
@@ -78,11 +76,10 @@ def test_contracts_add_breaches_and_what_keeps_them_from_being_judged() -> None:
     )
     assert verdict.warnings == (problem("c.py", "unused"), problem(MANIFEST, "no effect"))
     assert verdict.files == 5
-    assert replace(own, files=9).with_contracts(judged).files == 9
+    assert own._replace(files=9).with_contracts(judged).files == 9
 
 
-WIDE: Final = replace(
-    EMPTY,
+WIDE: Final = EMPTY._replace(
     violations=(violation("src/a.py"), violation("lib/b.py")),
     accepted=(violation("src/c.py"), violation("lib/c.py")),
     contracts=(
@@ -114,7 +111,7 @@ def test_in_some_files_the_rest_is_counted() -> None:
 
 
 def test_in_a_folder_only_what_is_there_is_shown() -> None:
-    narrowed = replace(WIDE, problems=(*WIDE.problems, problem(MANIFEST), problem(BASELINE)))
+    narrowed = WIDE._replace(problems=(*WIDE.problems, problem(MANIFEST), problem(BASELINE)))
     narrowed = narrowed.in_folder("src/")
     assert [one.path for one in narrowed.violations] == ["src/a.py"]
     assert [one.path for one in narrowed.accepted] == ["src/c.py"]

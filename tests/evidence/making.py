@@ -89,6 +89,7 @@ RECEIPTS = st.builds(
     environment=DETAIL,
     selection=DETAIL,
     result=RESULT,
+    folded_digest=st.just(""),  # of one whose evidence is complete
 )
 """Every receipt that may be stored: any texts, any outcomes, any details."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -54,7 +53,7 @@ def run(
         result=DONE,
         environment=LINUX,
     )
-    receipt = replace(receipt, **changes)
+    receipt = receipt._replace(**changes)
     return Entry(seq, "", origin, receipt.id, receipt)
 
 

@@ -494,7 +494,7 @@ def test_tests_that_executed_and_read_the_same_share_it(tables: SqliteDatabase) 
     same = replace(
         ONE,
         run="same",
-        tests=subject.TestSets({"tests/test_a.py": replace(file, masks=masks)}),
+        tests=subject.TestSets({"tests/test_a.py": file._replace(masks=masks)}),
         reads=Reads(tests={first: read, second: frozenset({*read})}),
     )
     with tables.transaction():

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,8 +101,8 @@ def test_what_holds_a_secret_is_refused_whole(repo: Checkout, shape: str) -> Non
     ).receipt
     for one in (
         receipt,
-        replace(run().receipt, branch=text),
-        replace(run().receipt, environment={"x": [text]}),
+        run().receipt._replace(branch=text),
+        run().receipt._replace(environment={"x": [text]}),
     ):
         done = take(repo, one)
         assert (done.new, len(done.problems)) == (0, 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -140,7 +139,7 @@ def test_found_by_the_beginning_of_its_id_or_its_run(db: Database) -> None:
     ):
         with pytest.raises(UsageProblem, match=reason):
             find_receipt(db, given_)
-    append(db, [replace(one, started="2026-01-01T00:00:00.5Z")])
+    append(db, [one._replace(started="2026-01-01T00:00:00.5Z")])
     with pytest.raises(UsageProblem, match="several"):
         find_receipt(db, one.run[:6])
 

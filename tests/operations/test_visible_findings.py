@@ -4,7 +4,6 @@ doubt, without its name and its text.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -54,8 +53,8 @@ def test_a_layer_check_counts_hidden_findings_without_their_names(access: Access
     shown = visible_result(access, verdict)
     doubts = (DOUBT, Problem(SHORT, 3, 1, "", ""), found[2])
     assert (shown.problems, shown.emptied, shown.loosened) == (doubts, doubts, doubts)
-    warned = replace(
-        verdict, warnings=found, unassigned=(HIDDEN, OPEN), stopping=frozenset((HIDDEN,))
+    warned = verdict._replace(
+        warnings=found, unassigned=(HIDDEN, OPEN), stopping=frozenset((HIDDEN,))
     )
     shown = visible_result(access, warned)
     assert shown.warnings == doubts[1:]

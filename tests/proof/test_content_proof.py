@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from kl_hooks.config.settings import KnownFailure
@@ -37,7 +36,7 @@ def other_run(
         for result in entry.receipt.evidence
         if verdicts[result.subject.removeprefix("test:")].state == VALID
     )
-    derived = entry._replace(receipt=replace(entry.receipt, evidence=valid))
+    derived = entry._replace(receipt=entry.receipt._replace(evidence=valid))
     return {entry.id: OtherRun(derived, entry, verdicts, Difference(), is_own=is_own)}
 
 
@@ -56,11 +55,11 @@ def test_a_proof_in_words() -> None:
         "",
         "",
     )
-    flaky = replace(empty, flaky=("test_a.py::test_b (failed in 2 of 6 runs)",))
+    flaky = empty._replace(flaky=("test_a.py::test_b (failed in 2 of 6 runs)",))
     assert flaky.except_flaky == " except flaky test_a.py::test_b (failed in 2 of 6 runs)"
-    assert replace(empty, tier=Tier.GUESSED).state == "not proven"
+    assert empty._replace(tier=Tier.GUESSED).state == "not proven"
     later, sooner = (KnownFailure(B[0], "later", day) for day in ("2027-03-01", "2026-12-24"))
-    accepting = replace(empty, known_failures=(later, sooner))
+    accepting = empty._replace(known_failures=(later, sooner))
     assert accepting.but_for_known == " but for 2 known failures (until 2026-12-24)"
 
 
@@ -71,8 +70,7 @@ def test_a_transfer_in_words() -> None:
         "from run c3c3c3c3: it shows which tests the files have; all 4 ran here"
     )
     transfers = tuple(Transfer(name * 16, valid, 4) for name, valid in (("a1", 1), ("b2", 3)))
-    several = replace(
-        shown,
+    several = shown._replace(
         transfers=(*transfers, transfers[0]),
         transferred_tests=3,
         compared_tests=4,
@@ -97,7 +95,7 @@ def test_known_failures_are_those_that_happened_and_the_others_that_pass_can_go(
     cases = made("a1", *A, f"{B[0]}[1]=failed", f"{B[0]}[2]", B[1], result=FAILED)
     assert proof([cases], {}, expected=lambda: content).notes == answer.notes
     # a known failure that did not fail is none of this proof
-    both = replace(content, known_failures=(happened,))
+    both = content._replace(known_failures=(happened,))
     assert proof([made("a1", *A, *B)], {}, expected=lambda: both).known_failures == ()
     without = proof([made("a1", *A, *B)], {})
     assert (without.known_failures, without.notes) == ((), ())
@@ -126,7 +124,7 @@ def test_what_is_transferred_is_counted_once_and_what_is_not_names_the_command()
 def test_of_very_many_tests_the_impacted_ones_run_where_a_run_is_valid() -> None:
     files = [f"test_{number}.py" for number in range(30)]
     one = DefinedTests({"test_one": True}, {})
-    content = replace(wanted(*files), functions=dict.fromkeys(files, one))
+    content = wanted(*files)._replace(functions=dict.fromkeys(files, one))
     passed = f"{files[0]}::test_one"
     here = made("a1", passed, selection=PART)
     assert proof([here], {}, expected=lambda: content).command == "pytest"
@@ -246,7 +244,7 @@ def test_a_run_that_collected_everything_counts_the_cases_too() -> None:
 
 def test_only_what_source_surely_defines_is_missing_from_the_records() -> None:
     broken = DefinedTests({"test_one": True}, {}, error="not Python")
-    content = replace(CONTENT, functions={"test_a.py": broken})
+    content = CONTENT._replace(functions={"test_a.py": broken})
     assert numbers([made("a1", *B)], expected=lambda: content) == ProvenTests(proven=2)
     case = made("a1", f"{A[0]}[1]", f"{A[0]}[2]")
     assert numbers([case], expected=lambda: wanted("test_a.py")) == ProvenTests(proven=2, never=1)
@@ -263,7 +261,7 @@ def test_passes_of_a_failed_run_count_unless_something_else_speaks_against_it() 
     failed = made("a1", A[0], f"{A[1]}=failed", result=FAILED)
     judged = judge_run(ContentRun(failed))
     assert (judged.has_failed, judged.counts, judged.shows_passes) == (True, False, True)
-    weakened = replace(failed.receipt, selection={"weakened": ["-p no:x"]})
+    weakened = failed.receipt._replace(selection={"weakened": ["-p no:x"]})
     assert not judge_run(ContentRun(failed._replace(receipt=weakened))).shows_passes
     whole = judge_run(ContentRun(made("a1", *A)))
     assert (whole.shows_passes, whole.is_before_a_loss) == (True, False)

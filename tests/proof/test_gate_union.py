@@ -5,7 +5,6 @@ what is noted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +42,8 @@ TWO = DefinedTests({"test_one": True, "test_two": True}, {})
 
 def wanted(*files: str, **changes: Any) -> Expected:
     config = (PytestConfig(), "")
-    return replace(
-        Expected("/r", dict.fromkeys(files, config), dict.fromkeys(files, TWO)), **changes
+    return Expected("/r", dict.fromkeys(files, config), dict.fromkeys(files, TWO))._replace(
+        **changes
     )
 
 
@@ -183,7 +182,7 @@ def test_another_environment_makes_it_verified_by_parts_too() -> None:
         prove(made("a2", *B, selection=PART, environment=ways), parts[1]).tier.word == "inferred"
     ), "no second look"
     assert prove(made("a2", *A, *B, environment=ways), made("a1", *A, *B)).tier.word == "verified"
-    unknown = [one._replace(receipt=replace(one.receipt, environment={})) for one in parts]
+    unknown = [one._replace(receipt=one.receipt._replace(environment={})) for one in parts]
     assert prove(made("a3", *A, *B), *unknown).tier.word == "inferred", (
         "what is unknown differs from nothing"
     )
@@ -298,7 +297,7 @@ def test_a_test_that_is_still_there_must_be_reported() -> None:
     def missing(*tests: str, **selection: Any) -> list[str]:
         now = made("a3", *tests, selection=selection)
         earlier = [made("b1", *A, *B, tree=THERE)]
-        content = replace(wanted("test_a.py"), functions={"test_a.py": TWO, "test_b.py": TWO})
+        content = wanted("test_a.py")._replace(functions={"test_a.py": TWO, "test_b.py": TWO})
         return [test.name for test in prove(now, content=content, earlier=earlier).missing]
 
     assert missing(*A) == list(B)
@@ -385,7 +384,7 @@ def test_what_the_parent_process_saw_is_noted() -> None:
     against = prove(itself, parent=parent("failed", exit=3, pid=7))
     assert (against.tier.word, against.notes) == ("guessed", ())
     assert against.reasons[0] == "run a1a1a1a1: the process exited 3 after pytest reported success"
-    orphan = parent("passed")._replace(receipt=replace(parent("passed").receipt, run="XX"))
+    orphan = parent("passed")._replace(receipt=parent("passed").receipt._replace(run="XX"))
     assert prove(made("a1", *A, *B), parent=orphan).notes == (), "it has no parent"
 
 
@@ -646,14 +645,14 @@ def judged(
     with ws.store.writing() as db, db.transaction():
         for one in runs:
             of_it = one.receipt.tree == HERE
-            append(db, [replace(one.receipt, tree=here[0]) if of_it else one.receipt], one.origin)
+            append(db, [one.receipt._replace(tree=here[0]) if of_it else one.receipt], one.origin)
     with ws.store.reading() as stored:
         found = judge(
             ws, Snapshot(stored, SyncResult()), here, rev is not None, rev=rev or "", **more
         )[1]
     # runs that a test makes have no distributions: tests/proof/test_distributions.py is about these
     notes = [note for note in found.notes if "which distributions were installed" not in note]
-    return replace(found, notes=tuple(notes))
+    return found._replace(notes=tuple(notes))
 
 
 def test_a_commit_is_judged_by_its_own_files_and_edited_files_by_theirs(repo: Checkout) -> None:
@@ -680,8 +679,8 @@ def test_the_file_of_a_failed_untracked_test_is_looked_for_where_the_content_is(
         ("test_x.py::test_one failed in run a1a1a1a1; its file was untracked, and is removed",),
     )
     ws = repo.workspace()
-    locked = replace(
-        bad.receipt, evidence=made("a1", "test_b.py::test_gone=failed").receipt.evidence, tree=tree
+    locked = bad.receipt._replace(
+        evidence=made("a1", "test_b.py::test_gone=failed").receipt.evidence, tree=tree
     )
     runs = Snapshot(None, SyncResult(), (good._replace(seq=2), bad._replace(receipt=locked)))
     assert judge(ws, runs, (tree,), committed=True)[1].failed == "earlier", (
@@ -898,6 +897,6 @@ def test_gaps_in_the_evidence_are_named_and_without_git_a_run_counts_for_what_it
         "guessed",
         ("not assessed: a spool file can't be read",),
     )
-    ws = replace(ws, repo=None)
+    ws = ws._replace(repo=None)
     waiting = Snapshot(None, SyncResult(), (made("a1", *A),))
     assert judge(ws, waiting, (HERE,))[1].tier.word == "inferred"

@@ -5,7 +5,6 @@ next to it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -55,7 +54,7 @@ def of_other_content(
     }
     (run,) = other_run(entry, verdicts).values()
     files = {path: FileChange(path, "100644 1", "100644 2") for path in paths}
-    return replace(run, changes=Difference(files), **changes)
+    return run._replace(changes=Difference(files), **changes)
 
 
 def decided(*own: Entry, others: Sequence[OtherRun] = (), **facts: Any) -> Proof:
@@ -208,7 +207,7 @@ def test_what_the_configuration_omits_limits_no_run_of_another_content() -> None
     def state(
         *changed: str, selection: Mapping[str, Any] = omitting, expected: Any = content
     ) -> str:
-        entry = run._replace(receipt=replace(run.receipt, selection=selection))
+        entry = run._replace(receipt=run.receipt._replace(selection=selection))
         other = of_other_content(entry, VALID, *changed)
         own = content_of(here, expected=lambda: expected)
         return decide(GateFacts(own, other_runs=lambda: [other])).state
@@ -241,7 +240,7 @@ def test_the_commands_around_all_runs_are_read() -> None:
         outcome="failed",
         detail={"exit": 1, "pid": 41},
     )
-    parent = failing._replace(receipt=replace(failing.receipt, evidence=(fact,)))
+    parent = failing._replace(receipt=failing.receipt._replace(evidence=(fact,)))
     environment = {**LINUX, "pid": 41}
     other = of_other_content(made("b2", *A, *B, parent=parent.receipt.run, environment=environment))
 
@@ -298,7 +297,7 @@ def test_why_environments_were_not_compared_is_one_note_for_each_cause() -> None
     def own(name: str, tests: Sequence[str], cause: str, **changes: Any) -> tuple[Entry, OtherRun]:
         entry = made(name, *tests, **changes)
         (run,) = other_run(entry, dict.fromkeys(tests, Verdict(VALID)), is_own=True).values()
-        return entry, replace(run, not_compared=cause)
+        return entry, run._replace(not_compared=cause)
 
     removed = "its environment was removed"
     first, run_of_first = own("a1", A, removed, selection=PART)
@@ -311,7 +310,7 @@ def test_why_environments_were_not_compared_is_one_note_for_each_cause() -> None
         f"run a4a4a4a4: {removed}",
     )
     # of a run that proves nothing it does not matter, of a compared one there is nothing to note
-    compared = replace(run_of_whole, not_compared="")
+    compared = run_of_whole._replace(not_compared="")
     assert decide(GateFacts(content_of(part, whole), [run_of_part, compared])).notes == ()
     other = of_other_content(made("b5", *A, *B), not_compared=removed)
     assert decided(others=[other]).notes == (f"run b5b5b5b5: {removed}",)
@@ -388,18 +387,18 @@ def test_flaky_passes_count_where_they_are_of_a_proving_run() -> None:
 def test_untracked_files_that_the_runs_did_not_have_are_noted(
     untracked: Sequence[str], note: tuple[str, ...]
 ) -> None:
-    content = replace(content_of(made("a1", *A, *B, tree_all=HERE)), trees=(HERE, THERE))
+    content = content_of(made("a1", *A, *B, tree_all=HERE))._replace(trees=(HERE, THERE))
     proof = decide(GateFacts(content, untracked=lambda: untracked))
     assert (proof.tier, proof.notes) == (Tier.INFERRED, note)
     # a run had them
-    with_them = replace(content, entries=(made("a2", *A, *B, tree_all=THERE), *content.entries))
+    with_them = content._replace(entries=(made("a2", *A, *B, tree_all=THERE), *content.entries))
     assert decide(GateFacts(with_them, untracked=lambda: untracked)).notes == ()
     # where nothing is proven they are no matter
-    part = replace(content, entries=(made("a1", *A, tree_all=HERE),))
+    part = content._replace(entries=(made("a1", *A, tree_all=HERE),))
     assert decide(GateFacts(part, untracked=never)).notes == ()
     # the run that had them proves nothing
     stopped = made("a2", *A, tree_all=THERE, result={**DONE, "complete": False})
-    beside = replace(content, entries=(stopped, *content.entries))
+    beside = content._replace(entries=(stopped, *content.entries))
     assert decide(GateFacts(beside, untracked=lambda: untracked)).notes == note
 
 
@@ -426,7 +425,7 @@ def test_changed_files_that_no_event_shows_are_noted_beside_a_transfer() -> None
     # nothing is transferred from it
     whole = made("a4", *A, *B)
     assert decided(whole, others=[run]).notes == ()
-    assert decided(others=[replace(run, executed=None)]).notes == ()
+    assert decided(others=[run._replace(executed=None)]).notes == ()
     second = of_other_content(made("b1", *A, *B), STALE, "data/e.pem", executed=opened)
     assert decided(others=[run, second]).notes == (f"data/b.pem, data/c.pem {words}",)
 
@@ -471,14 +470,14 @@ def test_runs_that_count_for_nothing_are_named_with_the_reason() -> None:
 
 def test_after_a_loss_of_receipts_only_later_runs_count() -> None:
     loss = "the store lost the receipts 3 to 5"
-    earlier = replace(content_of(made("a1", *A, *B)), lost_until=5)
+    earlier = content_of(made("a1", *A, *B))._replace(lost_until=5)
     proof = decide(GateFacts(earlier, losses=(loss,)))
     assert (proof.tier, proof.reasons) == (Tier.GUESSED, (f"not assessed: {loss}",))
     assert proof == not_assessed((loss,))
     assert proof.gaps == (loss,)
-    later = replace(content_of(made("a6", *A, *B)), lost_until=5)
+    later = content_of(made("a6", *A, *B))._replace(lost_until=5)
     proof = decide(GateFacts(later, losses=(loss,)))
     assert (proof.tier, proof.notes) == (Tier.INFERRED, (f"{loss}: only runs after that count",))
     # a failure is known, whatever was lost
-    failed = replace(content_of(made("a1", f"{A[0]}=failed", result=FAILED)), lost_until=5)
+    failed = content_of(made("a1", f"{A[0]}=failed", result=FAILED))._replace(lost_until=5)
     assert decide(GateFacts(failed, losses=(loss,))).failed == "newest"

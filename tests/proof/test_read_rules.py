@@ -392,7 +392,7 @@ def test_a_change_decides_which_class_of_facts_about_reading_a_run_needs(
     alone = Difference({path: FileChange(path, *states)}, documents=frozenset({"NEWS.md"}))
     # next to a change of documentation, which needs none
     news = FileChange("NEWS.md", OLD, NEW)
-    beside = replace(alone, changes={"NEWS.md": news, **alone.changes})
+    beside = alone._replace(changes={"NEWS.md": news, **alone.changes})
     for difference in (alone, beside):
         needed = {name for name, differs in READ_SUBJECTS.items() if differs(difference)}
         assert needed == classes

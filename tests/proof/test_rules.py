@@ -296,7 +296,7 @@ def test_a_folder_of_the_name_of_a_namespace_package_reaches_its_tests() -> None
     assert judged({"pkg/extra.py": "X = 1\n"}) == judged({"lib/kg/extra.py": "X = 1\n"}) == {}
     # a folder that was there, and stays
     added = difference_of(BEFORE, BEFORE | {"lib/pkg/extra.py": "X = 1\n"})
-    lasting = replace(added, is_lasting=lambda folder: folder == "lib/pkg")
+    lasting = added._replace(is_lasting=lambda folder: folder == "lib/pkg")
     verdict = judge_results(RunFacts(RUN, True), lasting, [A, B])[B]
     assert verdict.state == VALID
 
@@ -382,7 +382,7 @@ def test_a_requirement_that_is_documentation_is_none() -> None:
     run = RunFacts(recorded=frozenset({"reads", "looks"}))
     differs = Difference({path: FileChange(path, *STATES)})
     assert facts_not_recorded(run, differs) is not None
-    assert facts_not_recorded(run, replace(differs, documents=frozenset({path}))) is None
+    assert facts_not_recorded(run, differs._replace(documents=frozenset({path}))) is None
     assert facts_not_recorded(run, Difference({"a.txt": FileChange("a.txt", *STATES)})) is None
 
 
@@ -390,7 +390,7 @@ def test_of_a_data_file_an_earlier_kl_did_not_record_who_looks_for_it() -> None:
     run = RunFacts(recorded=frozenset(FACT_CLASSES.keys() - {"looks"}))
     differs = Difference({"a.txt": FileChange("a.txt", *STATES)})
     assert facts_not_recorded(run, differs) is not None
-    assert facts_not_recorded(run, replace(differs, documents=frozenset({"a.txt"}))) is None
+    assert facts_not_recorded(run, differs._replace(documents=frozenset({"a.txt"}))) is None
     assert facts_not_recorded(run, Difference({"a.py": FileChange("a.py", *STATES)})) is None
 
 
@@ -462,7 +462,7 @@ def test_code_objects_that_are_read_rest_on_the_file() -> None:
     for states, count in ((STATES, 1), (("", STATES[1]), 0), ((STATES[0], ""), 0)):
         change = FileChange("app.py", *states)
         comparison = Comparison(
-            RUN, replace(difference_of(files, {**files, "app.py": ""}), changes={"app.py": change})
+            RUN, difference_of(files, {**files, "app.py": ""})._replace(changes={"app.py": change})
         )
         assert len(list(code_read(comparison, change))) == count
 
@@ -563,7 +563,7 @@ def test_members_of_subclasses_count_for_special_names_alone() -> None:
 
 def test_what_ran_and_was_never_committed_is_the_reason_where_nobody_has_its_text() -> None:
     known = difference_of(BEFORE, {**BEFORE, "app.py": f"{BEFORE['app.py']}def open(): return 1\n"})
-    lost = replace(known, text=lambda path, at: known.text(path, at) if at else None)
+    lost = known._replace(text=lambda path, at: known.text(path, at) if at else None)
     for difference, reason in (
         (known, "open in app.py was added"),
         (lost, "app.py changed, and what ran was never committed"),
@@ -664,7 +664,7 @@ def test_comments_of_a_conftest_reach_nobody_and_one_that_can_not_be_read_all() 
     same, other = FileSymbols({"namespace:_": "1"}), FileSymbols({"namespace:_": "2"})
     assert reached(same, same) == set()
     assert reached(same, other) == reached(None, same) == reached(same, None) == {B}
-    broken = replace(same, error="bad")
+    broken = same._replace(error="bad")
     assert reached(broken, broken) == reached(broken, same) == {B}
 
 
@@ -1029,18 +1029,18 @@ def test_what_is_installed_now_reaches_the_tests_that_rest_on_it() -> None:
     run = replace(RUN, distributions=uses)
     distributions = Distributions({"one": "1", "two": "1"})
     facts = RunFacts(run, True, reach=Reach(distributions, run))
-    one = replace(facts, installed={"one": "one 1 → 2"})
+    one = facts._replace(installed={"one": "one 1 → 2"})
     assert distribution_changed(one, {"one": "one 1 → 2"}, A) == Verdict(STALE, "one 1 → 2")
     both = {"two": "two 1 → 2", "one": "one 1 → 2"}
     assert distribution_changed(facts, both, A) == Verdict(STALE, "one 1 → 2 and 1 more")
     assert distribution_changed(facts, both, B) is None
     assert distribution_changed(facts, {}, A) is None
     assert distribution_changed(RunFacts(), both, A) is None
-    added = replace(facts, added={"quick": "quick is installed now"})
+    added = facts._replace(added={"quick": "quick is installed now"})
     assert module_added(added, {}, B) == Verdict(STALE, "quick is installed now")
     assert module_added(added, {}, A) is module_added(facts, {}, B) is None
     assert module_added(RunFacts(added={"quick": "w"}), {}, B) is None
-    started = replace(facts, start="site changed")
+    started = facts._replace(start="site changed")
     assert start_changed(started, {}, A) == Verdict(STALE, "site changed")
     assert start_changed(facts, {}, A) is None
     for changed, expected in ((one, {A}), (added, {B}), (started, {A, B}), (facts, set())):
@@ -1081,7 +1081,7 @@ def test_where_no_source_differs_only_unseen_reads_count() -> None:
         "a": VALID,
         "b": NOT_ASSESSED,
     }
-    silent = replace(document, read_documents={})
+    silent = document._replace(read_documents={})
     for facts in (RunFacts(run, True), RunFacts(None, False)):
         assert {verdict.state for verdict in judge_results(facts, silent, [A, B]).values()} == {
             VALID
@@ -1095,8 +1095,8 @@ def test_a_rule_of_a_run_speaks_about_all_of_its_results() -> None:
 
 def test_source_and_data_are_judged_together() -> None:
     edit = {"app.py": BEFORE["app.py"].replace("1", "2"), "NEWS.md": "new"}
-    difference = replace(
-        difference_of(BEFORE, {**BEFORE, **edit}), documents=frozenset({"NEWS.md"})
+    difference = difference_of(BEFORE, {**BEFORE, **edit})._replace(
+        documents=frozenset({"NEWS.md"})
     )
     run = recorded_run(reads=None)
     found = judge_results(RunFacts(run, True), difference, [A, B])
@@ -1151,7 +1151,7 @@ def test_what_a_decorator_does_with_a_definition_is_not_known(
 
 CLASSES = """\
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from lib import Base, Keeper
 class K:
     size = 1

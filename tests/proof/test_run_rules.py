@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -93,7 +92,7 @@ def test_a_run_in_which_only_known_failures_failed_counts() -> None:
     found = prove(failing, content=accepting)
     assert (found.tier, found.known_failures, found.failing) == (Tier.INFERRED, (KNOWN,), ())
     assert found.but_for_known == " but for 1 known failure (until 2027-03-01)"
-    transferred = replace(found, transfers=(Transfer("b2" * 16, 3, 3),), transferred_tests=3)
+    transferred = found._replace(transfers=(Transfer("b2" * 16, 3, 3),), transferred_tests=3)
     assert transferred.transfer_text.endswith("; 4 ran here; 1 known failure (until 2027-03-01)")
     assert prove(failing).tier is Tier.GUESSED
     more = made("a1", f"{A[0]}=failed", A[1], f"{B[0]}=error", B[1], result=FAILED)
@@ -235,5 +234,5 @@ def test_transfers_in_words() -> None:
     assert proof.transfer_text == (
         "from run a1a1a1a1 and 1 more run: all 4 tests executed nothing that changed; 2 ran here"
     )
-    proof = replace(proof, transfers=(two,), transferred_tests=1)
+    proof = proof._replace(transfers=(two,), transferred_tests=1)
     assert proof.transfer_text.startswith("from run b2b2b2b2: 1 of 4 tests")

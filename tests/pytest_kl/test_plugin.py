@@ -16,6 +16,11 @@ from kl_hooks.workspace import open_workspace
 from .recorded import PLUGIN, environment, only, recorded, repository, run_pytest
 
 TEST = {"test_x.py": "def test_a(): pass\n"}
+IN_ONE_PROCESS = {
+    *("pytest_kl.failures", "pytest_kl.interference", "pytest_kl.recorder"),
+    "kl_hooks.proof.execution",
+}
+IN_A_WORKER = {"pytest_kl.failures", "pytest_kl.interference"}
 
 
 def everything(folder: Path) -> set[str]:
@@ -65,6 +70,22 @@ def test_a_recorded_run_imports_nothing_heavy(tmp_path: Path) -> None:
     project = repository(tmp_path, {**TEST, **conftest})
     assert "heavy []" in run_pytest(project, "-s", forked=False).stdout
     assert only(project).result["verdict"] == "passed"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="symbols are recorded from 3.12 on")
+@pytest.mark.parametrize(("args", "names"), [((), IN_ONE_PROCESS), (("-n", "1"), IN_A_WORKER)])
+def test_what_records_is_imported_before_the_first_conftest(
+    tmp_path: Path, args: tuple[str, ...], names: set[str]
+) -> None:
+    # only where tests run: the controller of workers watches nothing
+    conftest = (
+        "import os, sys\nif 'PYTEST_XDIST_WORKER' in os.environ or '-n' not in sys.argv:\n"
+        f"    open({str(tmp_path / 'seen')!r}, 'w').write(' '.join(sys.modules))\n"
+    )
+    project = repository(tmp_path / "p", {**TEST, "conftest.py": conftest})
+    run_pytest(project, *args, forked=False)
+    seen = {*(tmp_path / "seen").read_text(encoding="utf-8").split()}
+    assert seen & (IN_ONE_PROCESS | IN_A_WORKER) == names
 
 
 def test_a_recorded_run_imports_no_plugin_of_ours_beside_a_graph(tmp_path: Path) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.support import Checkout, checkout, isolate
+from tools.syntax import tree_of
 
 HEAVY = {
     "libcst",
@@ -131,6 +134,31 @@ def test_asking_for_symbols_imports_no_evidence_and_no_other_question(shop: Chec
         "kl_hooks.evidence.plugin",
     }
     assert "kl_hooks.code.query.dependents" not in found
+
+
+def test_an_import_compiles_neither_expressions_nor_annotations() -> None:
+    root = Path(__file__).parent.parent.parent
+    early = []
+    for path in sorted([*root.glob("kl_hooks/**/*.py"), *root.glob("pytest_kl/**/*.py")]):
+        if path.name == "definitions.py":  # it has what the others use
+            continue
+        for node in executed_by_an_import(tree_of(path)):
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name("re"), attr="compile")):
+                    early.append(f"{path.relative_to(root)}:{node.lineno}: use lazy_pattern")
+                case ast.ImportFrom(module="typing" | "re", names=names) if {
+                    name.name for name in names
+                } & {"NamedTuple", "compile"}:
+                    early.append(f"{path.relative_to(root)}:{node.lineno}: use that of model")
+    assert early == []
+
+
+def executed_by_an_import(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes outside of functions."""
+    for inner in ast.iter_child_nodes(node):
+        if not isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield inner
+            yield from executed_by_an_import(inner)
 
 
 def test_noting_a_commit_opens_no_database(shop: Checkout) -> None:

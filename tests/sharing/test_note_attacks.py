@@ -12,7 +12,6 @@ import struct
 import subprocess
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -148,7 +147,7 @@ def with_key_of_ci(prey: Prey) -> list[str]:
 def with_test(name: str) -> Callable[[Prey], dict[str, bytes]]:
     """The made-up run with a test of this name, in a receipt whose hashes fit."""
     evidence = (Evidence("TestResult", f"test:test_calc.py::{name}", "passed"),)
-    return one(lambda prey: note(replace(prey.made_up, evidence=evidence)))
+    return one(lambda prey: note(prey.made_up._replace(evidence=evidence)))
 
 
 def mutant(number: int) -> Callable[[Prey], dict[str, bytes]]:

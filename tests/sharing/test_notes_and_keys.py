@@ -16,7 +16,6 @@ import time
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -355,7 +354,7 @@ def edits(line: str, other: str) -> dict[str, str]:
             found = receipt_of(plain["predicate"]["receipt"])
             assert isinstance(found, Receipt)
             plain.clear()
-            plain.update(attestation.statement(replace(found, **changes)))
+            plain.update(attestation.statement(found._replace(**changes)))
 
         return change
 
@@ -493,7 +492,7 @@ def test_a_teams_keys_count_as_they_are_in_the_trusted_commit(
 
 
 def as_note(one: Receipt) -> Receipt:
-    return notes.public_form(replace(one, tree="1" * 40))
+    return notes.public_form(one._replace(tree="1" * 40))
 
 
 @given(RECEIPTS)
@@ -773,7 +772,7 @@ def test_facts_and_versions_travel_and_paths_of_the_machine_do_not(recorded: Rec
         "start": ["3f9a /home/ann/.venv/lib/python3.13/site-packages/a.pth"],
     }
     environment = {"facts": ["distributions", "reads"], "distributions": installed}
-    receipt = replace(recorded, environment={**recorded.environment, **environment})
+    receipt = recorded._replace(environment={**recorded.environment, **environment})
     public = notes.public_form(receipt).environment
     assert public["facts"] == ["distributions", "reads"]
     assert public["distributions"] == {"versions": ["3.5.0 secretstorage"]}

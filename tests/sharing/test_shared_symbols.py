@@ -117,8 +117,8 @@ def test_sets_that_no_trusted_receipt_names_transfer_nothing(
             json.loads(row[0])
             for row in db.rows("SELECT header FROM receipt WHERE source = 'pytest'")
         ]
-    receipt = replace(
-        run().receipt, run=header["run"], ended=header["ended"], environment=header["environment"]
+    receipt = run().receipt._replace(
+        run=header["run"], ended=header["ended"], environment=header["environment"]
     )
     assert subject.read_shared(repo, receipt), "as it came"
 
@@ -177,8 +177,8 @@ def named(one: Executed, number: int = 0) -> tuple[Receipt, Executed]:
     """A receipt that vouches for sets."""
     own = replace(one, run=f"{number:032x}")
     ended = f"2026-11-23T10:{number // 60:02}:{number % 60:02}.000000Z"
-    return replace(
-        run().receipt, run=own.run, ended=ended, environment={"executed": {"digest": own.digest}}
+    return run().receipt._replace(
+        run=own.run, ended=ended, environment={"executed": {"digest": own.digest}}
     ), own
 
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.file_facts import facts_of, modules_of
 from kl_hooks.code.languages import scanners_of
@@ -21,6 +21,7 @@ from kl_hooks.code.modules import import_links, plain_name
 from kl_hooks.code.precise.process import assess_files, grimp_edges
 from kl_hooks.code.query.session import repository_of
 from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import FilePath, Link
 

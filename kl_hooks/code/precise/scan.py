@@ -8,8 +8,7 @@ these, the fast scanner's walk.
 
 from __future__ import annotations
 
-import re
-from typing import Any, NamedTuple
+from typing import Any
 
 import libcst as cst
 from libcst.metadata import ImportAssignment
@@ -17,10 +16,11 @@ from libcst.metadata import ImportAssignment
 from kl_hooks.code.scanner.parser import LONGEST, Facts
 from kl_hooks.code.scanner.symbols import namespace_signature, tidy
 from kl_hooks.model.canonical import replace_surrogates
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 
 # not str.splitlines(): it also splits at form feeds, U+0085 and U+2028, which end no line of Python
 # source
-_LINE_END = re.compile(r"\r\n|\r|\n")
+_LINE_END = lazy_pattern(r"\r\n|\r|\n")
 
 
 class Source:

@@ -5,7 +5,7 @@ another.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.query.lookup import (
     Answer,
@@ -20,6 +20,7 @@ from kl_hooks.code.query.lookup import (
 )
 from kl_hooks.graph import links
 from kl_hooks.graph.links import DEPENDS, Reach, nearest_first, reach
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import Link, Symbol, split_id
 from kl_hooks.store import database
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.languages import is_file_module, is_read
 from kl_hooks.code.plugin import HEADS
 from kl_hooks.errors import NotFound, UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.index.index import hits_by_id
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.symbol import (
     FILE_SIGN,
     RECORD_ID,
@@ -295,8 +296,8 @@ def _pages(graph: Graph, text: str) -> list[str]:
     return [f"file:{page}{mark}{anchor}" for page in pages]
 
 
-_PLACE: Final = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::[0-9]+)?")
-_QUALIFIED: Final = re.compile(r"@.+?\.py(?=\.|$)")
+_PLACE: Final = lazy_pattern(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::[0-9]+)?")
+_QUALIFIED: Final = lazy_pattern(r"@.+?\.py(?=\.|$)")
 """What distinguishes modules of one name (see `code.modules`)."""
 _SHOWN: Final = 20
 

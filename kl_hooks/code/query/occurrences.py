@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.code.scanner.parser import parse_tree
 from kl_hooks.code.scanner.references import expression_of, root_expression
 from kl_hooks.code.scanner.symbols import set_ids
 from kl_hooks.code.scanner.visitor import Chain, Frame, result_root, walk
+from kl_hooks.model.definitions import NamedTuple
 
 MODULE: Final = "_"
 """The module that a file is scanned as: Ids get their module's name afterwards."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.code.scanner.references import instance, owner_class
 from kl_hooks.code.scanner.visitor import Frame, base_chain, chain
+from kl_hooks.model.definitions import NamedTuple
 
 ANNOTATION: Final = "annotation"
 CONSTRUCTOR: Final = "constructor"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.query.dependents import DEPTH
 from kl_hooks.code.query.lookup import (
@@ -24,6 +24,7 @@ from kl_hooks.code.query.lookup import (
 )
 from kl_hooks.graph import links
 from kl_hooks.graph.links import nearest_first, reach
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import NodeId, NodeText, last_name, split_id
 
 if TYPE_CHECKING:

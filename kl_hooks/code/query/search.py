@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kl_hooks.code.languages import is_read
 from kl_hooks.code.query.lookup import (
@@ -18,6 +18,7 @@ from kl_hooks.code.query.session import SYMBOL_KINDS
 from kl_hooks.index import index
 from kl_hooks.index.index import Hit
 from kl_hooks.index.postings import OTHER, SOURCE, Segments, StoredPostings, split, word_parts
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.symbol import FILE_SIGN, RECORD_ID, dotted_name, split_id
 from kl_hooks.store.database import Rows, chunks, placeholders
 
@@ -37,7 +38,7 @@ _LOOKED_AT: Final = 200
 """Hits of which those that may be shown are chosen."""
 _BY_WORDS: Final = 2000
 """Most hits by words that are looked at where only some files are wanted."""
-_QUALIFIED: Final = re.compile(r"@.+?\.py(?=\.|$)")
+_QUALIFIED: Final = lazy_pattern(r"@.+?\.py(?=\.|$)")
 
 
 class Found(NamedTuple):

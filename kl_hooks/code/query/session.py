@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.file_index import all_pending, errors_of, pending_changes
 from kl_hooks.code.languages import Progress, no_progress, scanners_of
@@ -23,6 +23,7 @@ from kl_hooks.code.modules import MARKERS
 from kl_hooks.code.scanner.parser import PARTIAL, PARTIAL_WITH_IMPORTS
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.graph import links
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import FilePath
 from kl_hooks.model.text import safe_text

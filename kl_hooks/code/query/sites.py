@@ -8,11 +8,10 @@ their receiver is likely to be.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.file_facts import Outlines
 from kl_hooks.code.languages import is_file_module
@@ -43,6 +42,7 @@ from kl_hooks.code.query.occurrences import (
 from kl_hooks.code.query.receivers import Hints
 from kl_hooks.code.scanner.references import expression_of
 from kl_hooks.git.files import FileEntry
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.symbol import FILE_SIGN, FilePath, NodeId, is_test_path, split_id
 from kl_hooks.store.database import chunks, placeholders
 
@@ -70,7 +70,7 @@ _LOCAL_NAME: Final = "a local name"
 OUTSIDE: Final = "outside of the repository"
 _OTHER_TYPE: Final = "another type"
 
-_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_WORDS: Final = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LONGEST: Final = 120
 """Characters of a line of source that are shown."""
 _RECEIVER: Final = 40

@@ -6,13 +6,14 @@ of its own in the graph. It is asked for by its class.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.linker import CLASSES
 from kl_hooks.code.query.lookup import MEMBERS, Unknown, class_closure, class_ids, resolve_text
 from kl_hooks.code.query.occurrences import CHANGES, READS, WRITES, UseKind
 from kl_hooks.code.query.sites import Certainty, Site, Target, sites, target_of
 from kl_hooks.errors import NotFound
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import FILE_SIGN, split_id
 
 if TYPE_CHECKING:

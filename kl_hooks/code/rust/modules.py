@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import posixpath
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kl_hooks.code.module_systems import FileView, ImportTarget
+from kl_hooks.model.definitions import lazy_pattern
 
 CRATE: Final = "crate"
 SELF: Final = "self"
@@ -32,7 +32,7 @@ PACKAGE: Final = "crate:"
 """Before the name of a package in the settings of its manifest, so that none of npm has it."""
 _MANIFEST: Final = "Cargo.toml"
 _STANDARD: Final = frozenset({"alloc", "core", "proc_macro", "std", "test"})
-_TARGET: Final = re.compile(r"(?:src/bin|tests|examples|benches)/(?:[^/]+\.rs|[^/]+/main\.rs)")
+_TARGET: Final = lazy_pattern(r"(?:src/bin|tests|examples|benches)/(?:[^/]+\.rs|[^/]+/main\.rs)")
 _DEEP: Final = 64
 """Modules in modules that are followed."""
 _MOST_FILES: Final = 2_000

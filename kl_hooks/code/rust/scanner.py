@@ -8,7 +8,6 @@ reports it.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,11 +43,12 @@ from kl_hooks.code.scanner.trees import (
     texts_with_names,
     word_rows,
 )
+from kl_hooks.model.definitions import lazy_pattern
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_NAME: Final = re.compile(r"[^\W\d]\w*")
+_NAME: Final = lazy_pattern(r"[^\W\d]\w*")
 
 
 def scan_rust(content: bytes, path: str, module: str) -> Facts:
@@ -163,7 +163,7 @@ def _doc_attribute(node: Node) -> str:
     return text_of(value).strip('"')
 
 
-_COMMENT_SIGNS: Final = re.compile(r"^\s*(?://[/!]|/\*[*!]|\*(?!/))? ?|\*/\s*$")
+_COMMENT_SIGNS: Final = lazy_pattern(r"^\s*(?://[/!]|/\*[*!]|\*(?!/))? ?|\*/\s*$")
 
 
 def _first_line(comment: str) -> str:

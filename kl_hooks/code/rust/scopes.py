@@ -8,7 +8,7 @@ up when all of a file was walked, since items are known above their definition.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.code.module_systems import decoded, encoded
 from kl_hooks.code.rust.modules import CRATE, IN_SCOPE, SELF, SUPER
@@ -23,6 +23,7 @@ from kl_hooks.code.scanner.expressions import (
     used_expressions,
     with_attributes,
 )
+from kl_hooks.model.definitions import NamedTuple
 
 _DEEP: Final = 16
 """Bindings of bindings that are followed."""

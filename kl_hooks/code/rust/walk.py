@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.module_systems import MODULE, WRITTEN_PATH, encoded
 from kl_hooks.code.rust.modules import MOD
@@ -25,6 +25,7 @@ from kl_hooks.code.scanner.expressions import DEFINED, imported
 from kl_hooks.code.scanner.grammars import parse_part
 from kl_hooks.code.scanner.source import Span
 from kl_hooks.code.scanner.trees import line_of
+from kl_hooks.model.definitions import NamedTuple
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree

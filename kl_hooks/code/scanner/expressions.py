@@ -19,7 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
+
+from kl_hooks.model.definitions import NamedTuple
 
 DEFINED: Final = "="
 IMPORTED: Final = "@"

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.scanner.parser import PARTIAL, PARTIAL_WITH_IMPORTS
+from kl_hooks.model.definitions import lazy_pattern
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser, QueryCursor, Tree
@@ -113,22 +114,22 @@ def parse_part(content: bytes, grammar: str, part: Node) -> Tree:
     return tree_sitter.Parser(_language(grammar), included_ranges=[inside]).parse(content)
 
 
-_VARIANCE: Final = re.compile(
+_VARIANCE: Final = lazy_pattern(
     rb"(?<=[<,])(\s*)(in\s+out|in|out)(?=\s+[A-Za-z_$][\w$]*\s*(?:[,>=]|extends\b))"
 )
-_UNENDED: Final = re.compile(
+_UNENDED: Final = lazy_pattern(
     rb"""(?<![\s,(\[{<=|&:?;.+*/%!^~-])(?<!=>)(?<!extends)(?<!return)(?<!keyof)(\s*\n[ \t]*)[ \t](?=[(<])"""
 )
 
 
-_NAMED_AS_TYPES: Final = re.compile(rb"\b(?:bool|char|str)(?=![\[({])")
+_NAMED_AS_TYPES: Final = lazy_pattern(rb"\b(?:bool|char|str)(?=![\[({])")
 """Macros with the name of a type: tree-sitter-rust 0.24 reads the type."""
 _KEYWORD: Final = rb"(?:any|bigint|boolean|never|number|object|string|symbol|unknown|void)"
-_KEYWORD_PARAMETERS: Final = re.compile(
+_KEYWORD_PARAMETERS: Final = lazy_pattern(
     rb"\(\s*%b(?:\s*,\s*%b)*\s*\)(?=\s*=>)" % (_KEYWORD, _KEYWORD)
 )
-_QUOTE: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\`")
-_MODULE_ARGUMENT: Final = re.compile(
+_QUOTE: Final = lazy_pattern(rb"(?<!\\)((?:\\\\)*)\\`")
+_MODULE_ARGUMENT: Final = lazy_pattern(
     rb"""(?<=<)(\s*typeof\s+)(import\s*\(\s*(?:'[^'\n]*'|"[^"\n]*")\s*\))(?=\s*>\s*\()"""
 )
 
@@ -165,7 +166,7 @@ def is_minified(content: bytes) -> bool:
     return len(content) > _SMALL and len(content) > _LONG_LINES * (content.count(b"\n") + 1)
 
 
-_IMPORT_WORD: Final = re.compile(rb"""\b(?:import|from(?=\s*["'])|require(?=\s*\())""")
+_IMPORT_WORD: Final = lazy_pattern(rb"""\b(?:import|from(?=\s*["'])|require(?=\s*\())""")
 """Every import has one of these words; `export … from` has the second."""
 
 

@@ -21,6 +21,7 @@ from kl_hooks.code.scanner.parser import (
     parse_facts,
     statement,
 )
+from kl_hooks.model.definitions import lazy_pattern
 
 DYNAMIC = frozenset({"import_module", "__import__"})
 """The functions that import by name."""
@@ -83,7 +84,7 @@ def type_checking(test: Any) -> int:
 
 
 _CHECKING: Final = b"TYPE_CHECKING"
-_USUAL: Final = re.compile(
+_USUAL: Final = lazy_pattern(
     rb"import (?![^\n]*\bas[ \t]+TYPE_CHECKING)[^\n]*\bTYPE_CHECKING\b|^[ \t]+TYPE_CHECKING,?["
     rb" \t]*$"
     rb"|\b(?:if|elif|not|and|or)[ \t]+(?:\w+\.)?TYPE_CHECKING\b",

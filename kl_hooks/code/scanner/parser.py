@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
+from kl_hooks.model.definitions import lazy_pattern
+
 if TYPE_CHECKING:
     from kl_hooks.git.files import FileEntry
 
@@ -27,7 +29,7 @@ differ.
 """
 # the ASCII characters that are none, negated: `re` spends 7 ms at every start on a range up to
 # U+10FFFF (CPython 3.13)
-WORD: Final = re.compile(r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*")
+WORD: Final = lazy_pattern(r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*")
 """An identifier. `\\w` alone knows neither signs that combine nor all else that Python takes:
 `हिन्दी`, `a·b`, `℘`.
 """
@@ -193,8 +195,8 @@ _ENOUGH: Final = 4 * LONGEST + 4
 """Bytes that certainly hold `LONGEST` characters and one more: a line may be a megabyte long."""
 
 # the expression of PEP 263, for bytes
-_COOKIE: Final = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
-_FIRST_TWO: Final = re.compile(rb"([^\r\n]*)(?:\r\n?|\n)?([^\r\n]*)")
+_COOKIE: Final = lazy_pattern(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
+_FIRST_TWO: Final = lazy_pattern(rb"([^\r\n]*)(?:\r\n?|\n)?([^\r\n]*)")
 _BOM: Final = b"\xef\xbb\xbf"
 _LATIN: Final = ("latin-1", "iso-8859-1", "iso-latin-1")
 

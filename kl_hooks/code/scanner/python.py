@@ -35,6 +35,7 @@ from kl_hooks.code.scanner.parser import (
     too_large_facts,
     unreadable_facts,
 )
+from kl_hooks.model.definitions import lazy_pattern
 
 if TYPE_CHECKING:
     from kl_hooks.code.scanner.visitor import Frame
@@ -50,8 +51,10 @@ _DOTS: Final = b"." * PARTS
 _NAMES_AND_GAPS: Final = bytes(
     byte for byte in range(256) if byte > 127 or chr(byte).isalnum() or byte in b"_ \t\f\r\n\\"
 )
-_RUN: Final = rb"(?:\." + _GAP + rb"[^\s.,;:()\[\]{}'\"\\#=]+" + _GAP + rb"){%d}" % PARTS
-_IMPORT: Final = rb"\b(?:import|from)\b[^;\r\n#]*$"
+_RUN: Final = lazy_pattern(
+    rb"(?:\." + _GAP + rb"[^\s.,;:()\[\]{}'\"\\#=]+" + _GAP + rb"){%d}" % PARTS
+)
+_IMPORT: Final = lazy_pattern(rb"\b(?:import|from)\b[^;\r\n#]*$")
 # PEP 695; 696; 750 (t-strings) and 758 (except without brackets); 810 (lazy imports)
 _NEWER: Final = (
     ((3, 12), r"\s*type\s+\w+\s*(\[.*\])?\s*=|\s*(async\s+def|def|class)\s+\w+\s*\["),
@@ -114,13 +117,13 @@ def _endless_name(content: bytes) -> int:
     # in a row
     if len(content) < _SMALL or _DOTS not in content.translate(None, _NAMES_AND_GAPS):
         return 0
-    for run in re.finditer(_RUN, content):
+    for run in _RUN.finditer(content):
         start = content.rfind(b"\n", 0, run.start()) + 1
         # a backslash at its end joins a line to the next one: `import` may be lines above
         while start > 1 and content[:start].rstrip(b"\r\n").endswith(b"\\"):
             start = content.rfind(b"\n", 0, start - 1) + 1
-        if re.search(
-            _IMPORT, content[start : run.start()].replace(b"\\\r\n", b" ").replace(b"\\\n", b" ")
+        if _IMPORT.search(
+            content[start : run.start()].replace(b"\\\r\n", b" ").replace(b"\\\n", b" ")
         ):
             return content.count(b"\n", 0, run.start()) + 1
     return 0

@@ -12,19 +12,20 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.code.scanner.parser import LONGEST, shortened
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 
 Span = tuple[int, int]
 """(start, end) in bytes."""
-_TOKENS: Final = re.compile(rb"[\w$\x80-\xff]+|[^\s\w$\x80-\xff]")
-_LAST_COMMA: Final = re.compile(rb", ?(?=[)\]}])")
+_TOKENS: Final = lazy_pattern(rb"[\w$\x80-\xff]+|[^\s\w$\x80-\xff]")
+_LAST_COMMA: Final = lazy_pattern(rb", ?(?=[)\]}])")
 # a line end after these ends the statement (ECMAScript, automatic semicolon insertion)
-_ENDED: Final = re.compile(rb"\b(return|break|continue|throw|yield)[ \t]*\r?\n")
-_JSDOC: Final = re.compile(r"^\s*/\*\*+|\*+/\s*$")
-_STAR: Final = re.compile(r"^\s*\*+ ?")
-_BETWEEN: Final = re.compile(rb"[\s;]*")
+_ENDED: Final = lazy_pattern(rb"\b(return|break|continue|throw|yield)[ \t]*\r?\n")
+_JSDOC: Final = lazy_pattern(r"^\s*/\*\*+|\*+/\s*$")
+_STAR: Final = lazy_pattern(r"^\s*\*+ ?")
+_BETWEEN: Final = lazy_pattern(rb"[\s;]*")
 
 
 class Lexicon(NamedTuple):
@@ -152,14 +153,14 @@ def _first_line(comment: str) -> str:
     return ""
 
 
-_TOKEN: Final = re.compile(
+_TOKEN: Final = lazy_pattern(
     rb"""(?xs)
     (//[^\n]*|/\*.*?\*/
     |`(?:\\.|[^\\`])*`
     |"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'
     |[A-Za-z_$\x80-\xff][\w$\x80-\xff]*)"""
 )
-_WORD: Final = re.compile(r"[^\W\d]\w*")
+_WORD: Final = lazy_pattern(r"[^\W\d]\w*")
 _LONGEST_WORD: Final = 100
 _MOST_WORDS: Final = 20_000
 """Words of a symbol: what has more is a table of data."""
@@ -246,7 +247,7 @@ def _stretches(regions: Sequence[tuple[int, int, int, int]]) -> Iterator[tuple[i
 
 
 _MOST_KNOWN: Final = 100_000
-_RUST_TOKEN: Final = re.compile(
+_RUST_TOKEN: Final = lazy_pattern(
     rb"""(?xs)
     (//[^\n]*|/\*.*?\*/
     |b?r(?:"[^"]*"|\#"(?:(?!"\#).)*"\#|\#\#"(?:(?!"\#\#).)*"\#\#)

@@ -12,7 +12,6 @@ bytes: syntax trees hold no comments, and no text as it was written.
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -22,6 +21,7 @@ from typing import Any, Final
 
 from kl_hooks.code.scanner.parser import LONGEST, shortened, statement
 from kl_hooks.code.scanner.visitor import Frame, docstring
+from kl_hooks.model.definitions import lazy_pattern
 
 
 def set_digests(frames: Sequence[Frame]) -> None:
@@ -63,11 +63,12 @@ def combined_digest(digests: Sequence[bytes]) -> str:
 # bytes: a signature shows LONGEST characters of them, while a default may be a megabyte long
 _HEADER = 20_000
 _PAIRS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
-_PIECE = rb"""(?xs)
+_PIECE = lazy_pattern(
+    rb"""(?xs)
     (?P<comment>\#[^\r\n]*)
     |(?P<text>\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\\r\n])*"|'(?:\\.|[^'\\\r\n])*')
     |(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<colon>:)|(?P<gap>\\?[\s]+)|(?P<rest>[^\s#"'()\[\]{}:\\]+|.)"""
-"""Compiled where the first header needs it."""
+)
 
 
 def header(lines: Sequence[bytes], node: Any) -> str:
@@ -91,7 +92,7 @@ def header(lines: Sequence[bytes], node: Any) -> str:
 def _until_colon(text: bytes) -> bytes:
     depth = 0
     parts = []
-    for piece in re.finditer(_PIECE, text):
+    for piece in _PIECE.finditer(text):
         kind = piece.lastgroup
         if kind == "comment":
             continue
@@ -300,14 +301,14 @@ def _doc(frame: Frame) -> str:
 
 
 # one group: split() gives what is between tokens and the tokens in turn, at the speed of C
-_TOKEN: Final = re.compile(
+_TOKEN: Final = lazy_pattern(
     rb"""(?xs)
     (\#[^\n]*
     |[rRbBuUfFtT]{0,2}(?:\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''
         |"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
     |[A-Za-z_\x80-\xff][\w\x80-\xff]*)"""
 )
-_WORD: Final = re.compile(r"[^\W\d]\w*")
+_WORD: Final = lazy_pattern(r"[^\W\d]\w*")
 _LONGEST: Final = 100
 _END: Final = -1
 _BODY: Final = -2

@@ -4,7 +4,6 @@ symbols, imports and words that are made of what a walk over the tree noted.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -21,6 +20,7 @@ from kl_hooks.code.scanner.parser import (
 )
 from kl_hooks.code.scanner.source import Lexicon, Source, Span, words_by_symbol
 from kl_hooks.code.scanner.symbols import combined_digest, secret_lines
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.symbol import FILE_SIGN, last_name
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _APART: Final = frozenset({"type", "interface", "function", "method", "property"
 """Symbols whose code is theirs: the words of a field are its owner's, and the hash of the class,
 trait or module around a symbol omits these.
 """
-_WORD: Final = re.compile(r"[^\W\d]\w*")
+_WORD: Final = lazy_pattern(r"[^\W\d]\w*")
 
 
 class Declared(Protocol):

@@ -17,15 +17,15 @@ distinguished from its marks.
 from __future__ import annotations
 
 import ast
-import re
 from ast import Attribute, Call, Constant, Expr, Load, Name, keyword
 from collections.abc import Sequence
 from typing import Any
 
 from kl_hooks.code.scanner.expressions import imported
 from kl_hooks.code.scanner.imports import DYNAMIC, import_rows, type_checking
+from kl_hooks.model.definitions import lazy_pattern
 
-_LITERAL = re.compile(r"(\.*)([^\W\d]\w*(?:\.[^\W\d]\w*)*)")
+_LITERAL = lazy_pattern(r"(\.*)([^\W\d]\w*(?:\.[^\W\d]\w*)*)")
 
 Node = Any
 """An ast node. Its class is asked at run time; naming the classes would buy a cast per line."""
@@ -153,7 +153,7 @@ def docstring(node: Node) -> str | None:
 
 Chain = tuple[str, str]
 """(root name, attributes joined by dots or empty)."""
-_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_DOTTED = lazy_pattern(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 # a class has the members of its instances
 _WRAPPERS = frozenset(
     {

@@ -11,11 +11,12 @@ import re
 from typing import Any, Final
 
 from kl_hooks.code.scanner.parser import LARGEST, Facts, too_large_facts, unreadable_facts
+from kl_hooks.model.definitions import lazy_pattern
 
 _TEXT: Final = ("name", "main", "module", "types", "typings", "source", "browser")
 _STRUCTURES: Final = ("exports", "imports")
 """The parts of `package.json` that are objects."""
-_TOKEN: Final = re.compile(
+_TOKEN: Final = lazy_pattern(
     r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.S
 )
 

@@ -18,9 +18,10 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.code.module_systems import FileView, ImportTarget
+from kl_hooks.model.definitions import NamedTuple
 
 _ENDINGS: Final = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 """In the order in which the compiler tries them."""

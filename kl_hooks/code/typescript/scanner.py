@@ -7,7 +7,6 @@ of a file is no syntax, the rest is read, and the error reports it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,11 +30,12 @@ from kl_hooks.code.scanner.trees import (
 )
 from kl_hooks.code.typescript.scopes import expression_of, uses_of_chain
 from kl_hooks.code.typescript.walk import CALLS, Declaration, Walked, text_of, walk
+from kl_hooks.model.definitions import lazy_pattern
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_NAME: Final = re.compile(r"[^\W\d$][\w$]*|\$[\w$]*")
+_NAME: Final = lazy_pattern(r"[^\W\d$][\w$]*|\$[\w$]*")
 
 
 def scan_typescript(content: bytes, path: str, module: str) -> Facts:

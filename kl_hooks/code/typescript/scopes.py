@@ -6,7 +6,7 @@ functions and classes are known above their definition.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.code.module_systems import WHOLE, encoded
 from kl_hooks.code.scanner.expressions import (
@@ -20,6 +20,7 @@ from kl_hooks.code.scanner.expressions import (
     used_expressions,
     with_attributes,
 )
+from kl_hooks.model.definitions import NamedTuple
 
 _DEEP: Final = 12
 """Results of results that are followed."""

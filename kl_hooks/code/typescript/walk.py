@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.module_systems import WHOLE, encoded
 from kl_hooks.code.scanner.expressions import DEFINED, INSTANCE, UNKNOWN, imported
 from kl_hooks.code.scanner.source import Span
 from kl_hooks.code.scanner.trees import line_of
 from kl_hooks.code.typescript.scopes import UNKNOWN_BINDING, Binding, Chain, Scope
+from kl_hooks.model.definitions import NamedTuple
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.capture import (
@@ -31,6 +31,7 @@ from kl_hooks.evidence.capture import (
 )
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.run import LOCAL_VARIABLES
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.symbol import make_id
 from kl_hooks.store.redaction import redact, redact_value

@@ -8,12 +8,12 @@ no file that it names.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.text import one_line
 
 LARGEST: Final = 64 * 1024 * 1024
@@ -23,7 +23,7 @@ _LONGEST_NAME: Final = 4096
 _LAST_LINE: Final = 10_000_000
 """No source file has as many lines."""
 _LLVM: Final = "llvm.coverage.json.export"
-_LCOV_START: Final = re.compile(rb"\s*(?:#[^\n]*\n\s*)*(?:TN:|SF:)")
+_LCOV_START: Final = lazy_pattern(rb"\s*(?:#[^\n]*\n\s*)*(?:TN:|SF:)")
 _KINDS: Final = "lcov, Istanbul's coverage-final.json, llvm-cov's JSON, coverage.py's"
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.errors import UsageProblem
 from kl_hooks.hookspecs import FileOfEvidence
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.receipt import Evidence, Receipt, worst_outcome
 from kl_hooks.model.symbol import make_id
 from kl_hooks.model.text import one_line
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 LARGEST: Final = 64 * 1024 * 1024
-_JAVASCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?$")
+_JAVASCRIPT: Final = lazy_pattern(r"\.[cm]?[jt]sx?$")
 """The end of a test file's name in JavaScript or TypeScript."""
 _NEXTEST: Final = "nextest-run"
 """What cargo-nextest names the root of its reports."""
-_DOCTYPE: Final = re.compile(rb"<!\s*(DOCTYPE|ENTITY)", re.I)
+_DOCTYPE: Final = lazy_pattern(rb"<!\s*(DOCTYPE|ENTITY)", re.I)
 
 
 def read_junit(file: FileOfEvidence) -> list[Receipt]:

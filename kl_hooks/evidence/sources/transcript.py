@@ -8,19 +8,19 @@ is trusted.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 
 LARGEST: Final = 256 * 1024 * 1024
 """Bytes of a transcript that is read."""
 LONGEST_LINE: Final = 4 * 1024 * 1024
-_NAME: Final = re.compile(r"[A-Za-z0-9._:-]{1,80}")
+_NAME: Final = lazy_pattern(r"[A-Za-z0-9._:-]{1,80}")
 _SILENT: Final = (
     "summary",
     "system",

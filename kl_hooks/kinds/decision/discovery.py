@@ -10,10 +10,11 @@ import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import DECISION
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.symbol import Symbol
 from kl_hooks.model.text import name_list
 from kl_hooks.records.query import RecordFilter, list_records
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _THRESHOLD: Final = 70
 """Percent from which a proposal is shown."""
 _DEPENDENCY_FILES: Final = ("pyproject.toml", "requirements.txt")
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NAME: Final = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _TESTS: Final = ("tests/", "test/")
 _LEAST: Final = 3
 """Classes that make a pattern."""

@@ -19,19 +19,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.kinds.catalog import DECISION
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Value
 from kl_hooks.model.text import slug
 from kl_hooks.records.document import format_entry
 from kl_hooks.records.markdown import blank_code, close_open_blocks, headings, with_sections
 
-_ITEM: Final = re.compile(r"[-*+] (?: {0,2}(?=\S))")
-_HASHES: Final = re.compile(r"(#{1,12})(?=[ \t]|$)")
+_ITEM: Final = lazy_pattern(r"[-*+] (?: {0,2}(?=\S))")
+_HASHES: Final = lazy_pattern(r"(#{1,12})(?=[ \t]|$)")
 
 
 class Section(NamedTuple):
@@ -163,10 +164,10 @@ _LIST_FIELDS: Final = frozenset(
 """Fields that are lists in Markdown."""
 _OTHER_KEYS: Final = "Front matter"
 """Heading in `more` of the keys without a field."""
-_ID: Final = re.compile(r"(?i)(?:adr[-_ ]?)?\d{1,9}")
+_ID: Final = lazy_pattern(r"(?i)(?:adr[-_ ]?)?\d{1,9}")
 # the plain scalars that YAML's core schema reads as null; in quotes they are text
 _EMPTY: Final = frozenset(("", "null", "~"))
-_DETAILS: Final = re.compile(r"```yaml\n(.*)\n```", re.DOTALL)
+_DETAILS: Final = lazy_pattern(r"```yaml\n(.*)\n```", re.DOTALL)
 
 
 class Entry(NamedTuple):
@@ -539,7 +540,7 @@ def _read_details(part: Section) -> dict[str, object]:
     return {}
 
 
-_NUMBERED: Final = re.compile(
+_NUMBERED: Final = lazy_pattern(
     r"(?i:adr)[-_ ]?(\d{1,9})(?:\s*[:.\u2013\u2014-]+\s*|\s+)(\S.*)|(\d{1,9})[.:]\s+(\S.*)"
     r"|(0\d{1,8})\s+[\u2013\u2014-]\s+(\S.*)"
 )
@@ -557,15 +558,15 @@ _MONTHS: Final = (
     "nov",
     "dec",
 )
-_DAY_FIRST: Final = re.compile(
+_DAY_FIRST: Final = lazy_pattern(
     r"(\d{1,2})(?:st|nd|rd|th)?[ .-]+([A-Za-z]{3})[a-z]*\.?,?[ .-]+(\d{4})"
 )
-_MONTH_FIRST: Final = re.compile(
+_MONTH_FIRST: Final = lazy_pattern(
     r"([A-Za-z]{3})[a-z]*\.?[ ]+(\d{1,2})(?:st|nd|rd|th)?,?[ ]+(\d{4})"
 )
-_DIGITS: Final = re.compile(r"(\d{4})[/.-](\d{1,2})[/.-](\d{1,2})")
-_LINK: Final = re.compile(r"\[([^\[\]]*)\]\(<?([^()<>\s]+)>?[^()]*\)")
-_RELATION: Final = re.compile(
+_DIGITS: Final = lazy_pattern(r"(\d{4})[/.-](\d{1,2})[/.-](\d{1,2})")
+_LINK: Final = lazy_pattern(r"\[([^\[\]]*)\]\(<?([^()<>\s]+)>?[^()]*\)")
+_RELATION: Final = lazy_pattern(
     r"(?i)\W*(supersedes|superseded by|superceded by|supercedes|replaces|replaced"
     r" by|deprecates|amends|amended by"
     r"|clarifies|clarified by|refines|refined by|relates to|related to|related|see"
@@ -582,8 +583,8 @@ _FIELD: Final = {
     "amends": "amends",
     "amended by": "amended_by",
 }
-_PLAIN_NAME: Final = re.compile(r"(?i)[\w./-]+\.md\b|\d{8}-[\w-]+|(?:adr[-_ ]?)?\d{1,9}(?![\w-])")
-_LINE: Final = re.compile(
+_PLAIN_NAME: Final = lazy_pattern(r"(?i)[\w./-]+\.md\b|\d{8}-[\w-]+|(?:adr[-_ ]?)?\d{1,9}(?![\w-])")
+_LINE: Final = lazy_pattern(
     r"(?:[-*+] +)?[*_]{0,2}([A-Za-z][A-Za-z ]{2,20}?)[*_]{0,2}\s*:[*_]{0,2}(?:\s+(.*)|)"
 )
 _PEOPLE: Final = {
@@ -1102,7 +1103,7 @@ def _text(item: Any) -> str:
     return json.dumps(item, ensure_ascii=False)
 
 
-_DATED: Final = re.compile(r"\d{8}-.*\.md")
+_DATED: Final = lazy_pattern(r"\d{8}-.*\.md")
 
 
 class Format(NamedTuple):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.yaml import MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import UsageProblem
@@ -24,6 +24,7 @@ from kl_hooks.kinds.decision.formats import (
     iso_date,
     split_sections,
 )
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record
 from kl_hooks.records.query import RecordFilter, list_records
@@ -38,12 +39,12 @@ if TYPE_CHECKING:
 _MAX_BYTES: Final = 1_000_000
 """Of a file; no decision is longer."""
 _MAX_FILES: Final = 5_000
-_NO_DECISION: Final = re.compile(
+_NO_DECISION: Final = lazy_pattern(
     r"(?i)(readme|index|template|_template|.*adr-template.*|changelog|summary)\.(md|json)"
 )
-_NUMBER: Final = re.compile(r"(?:(?i:adr)[-_ ]?)?0*(\d{1,6})(?!\d)")
+_NUMBER: Final = lazy_pattern(r"(?:(?i:adr)[-_ ]?)?0*(\d{1,6})(?!\d)")
 """At the beginning of a name; a date is none."""
-_DATED: Final = re.compile(r"(\d{4})(\d\d)(\d\d)-")
+_DATED: Final = lazy_pattern(r"(\d{4})(\d\d)(\d\d)-")
 """The beginning of a file name of log4brains."""
 _PAIRS: Final = (
     ("supersedes", "superseded_by"),

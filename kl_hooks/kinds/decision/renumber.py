@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import UsageProblem
@@ -20,6 +20,7 @@ from kl_hooks.evidence.claims import all_claims
 from kl_hooks.git.repository import Repository, git_in
 from kl_hooks.git.run import GitFailed
 from kl_hooks.kinds.catalog import DECISION
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.symbol import RECORD_ID, record_node
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.repository import (

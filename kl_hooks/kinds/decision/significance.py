@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.text import one_line
 
 
@@ -47,21 +48,21 @@ _PHRASES: Final = {
 """Words that count together."""
 _BARE: Final = _set("yes no ok okay sure yep nope maybe fine agreed correct right true false")
 """An answer of these alone has no content for a record."""
-_REASON: Final = re.compile(
+_REASON: Final = lazy_pattern(
     r"\b(?:because|since|due to|owing to|thanks to|given that|so that|in order to|as"
     r" (?:it|we|they|this|that|there|our)"
     r"|for (?:its|their|better|the sake of|reasons? of|the reason))\b",
     re.IGNORECASE,
 )
 """What begins a reason; a bare `as` or `for` does not."""
-_INSTEAD: Final = re.compile(r"\b(?:instead of|rather than|over|versus|vs\.?)\s+", re.IGNORECASE)
+_INSTEAD: Final = lazy_pattern(r"\b(?:instead of|rather than|over|versus|vs\.?)\s+", re.IGNORECASE)
 """What comes before an alternative."""
 _NO_ALTERNATIVE: Final = _set(
     "time all http https tcp udp ssh tls network networks it them this that the a an and here there"
     " 0 1 2 3"
 )
 """After `over` these are no alternatives: over time, over HTTP."""
-_WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9+#.-]*[A-Za-z0-9+#]|[A-Za-z0-9]")
+_WORD: Final = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9+#.-]*[A-Za-z0-9+#]|[A-Za-z0-9]")
 """`C++`, `event-driven` and `Node.js` are one word each."""
 _SMALL: Final = _set(
     """a an and any are as at be by can could do does for from have how i in is it its let let's
@@ -70,15 +71,15 @@ _SMALL: Final = _set(
     prefer"""
 )
 """Words that name no subject."""
-_OPENING: Final = re.compile(
+_OPENING: Final = lazy_pattern(
     r"(?:(?:yes|ok|okay|well|i think|let's|we(?:'ll| will| should| would)?|please|go with|going"
     r" with|use|using|choose"
     r"|pick|adopt|prefer|take)\b[\s,:]*)+",
     re.IGNORECASE,
 )
-_STOPS: Final = re.compile(r"[.;:,!?()\n]|\s[\u2013\u2014-]\s")
-_END: Final = re.compile(r"[.;:!?()\n]")
-_CHOICE: Final = re.compile(r"\b(?:should|which)\b", re.IGNORECASE)
+_STOPS: Final = lazy_pattern(r"[.;:,!?()\n]|\s[\u2013\u2014-]\s")
+_END: Final = lazy_pattern(r"[.;:!?()\n]")
+_CHOICE: Final = lazy_pattern(r"\b(?:should|which)\b", re.IGNORECASE)
 _THRESHOLD: Final = 40
 """Percent from which an answer is worth a record, unless the settings differ (`significance`)."""
 

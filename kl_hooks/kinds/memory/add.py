@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import DAY, iso
 from kl_hooks.errors import EnvironmentProblem, ForPeople, UsageProblem
@@ -25,6 +25,7 @@ from kl_hooks.kinds.memory.review import (
     sync_rejections,
 )
 from kl_hooks.kinds.memory.status import CURSOR, captured_state
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import Event, events_by_record, stored_records

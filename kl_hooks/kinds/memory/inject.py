@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.config.settings import Settings
 from kl_hooks.errors import EnvironmentProblem, KlError
@@ -26,6 +26,7 @@ from kl_hooks.kinds.memory.review import (
     support_of,
     tallies,
 )
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import quoted_field, quoted_lines

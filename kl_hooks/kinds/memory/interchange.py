@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.config.yaml import snake_case
 from kl_hooks.kinds.memory.add import MiningResult, store_patterns
 from kl_hooks.kinds.memory.patterns import Pattern, Sighting, id_of
 from kl_hooks.kinds.memory.review import ReviewItem
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.model.problem import Problem
 

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import PurePosixPath
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.clock import micros
 from kl_hooks.evidence.commits import LoggedCommit
@@ -25,6 +25,7 @@ from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.sources.transcript import Message, ToolCall, Transcript
 from kl_hooks.kinds.memory.patterns import Pattern, Sighting, day_session, identity
 from kl_hooks.kinds.shell import Command, simple_commands
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.receipt import REFUTES, Receipt
 from kl_hooks.model.text import one_line
 
@@ -211,22 +212,22 @@ _QUICK, _SLOW = 5_000_000, 60_000_000
 _RUNS_OF_A_DURATION: Final = 5
 _ERROR_CLASSES: Final = (
     # the first that fits; words of exceptions, HTTP statuses and messages of the C library
-    ("rate limit", re.compile(r"rate.?limit|too many requests|\b429\b", re.IGNORECASE)),
+    ("rate limit", lazy_pattern(r"rate.?limit|too many requests|\b429\b", re.IGNORECASE)),
     (
         "token limit",
-        re.compile(r"(?:context|token).{0,20}(?:limit|length|exceed|too long)", re.IGNORECASE),
+        lazy_pattern(r"(?:context|token).{0,20}(?:limit|length|exceed|too long)", re.IGNORECASE),
     ),
-    ("timeout", re.compile(r"time(?:d)?.?out|deadline exceeded", re.IGNORECASE)),
+    ("timeout", lazy_pattern(r"time(?:d)?.?out|deadline exceeded", re.IGNORECASE)),
     (
         "authentication",
-        re.compile(
+        lazy_pattern(
             r"unauthori[sz]ed|authenticat|permission denied|forbidden|\b40[13]\b", re.IGNORECASE
         ),
     ),
-    ("memory", re.compile(r"out of memory|memoryerror|cannot allocate|\boom\b", re.IGNORECASE)),
+    ("memory", lazy_pattern(r"out of memory|memoryerror|cannot allocate|\boom\b", re.IGNORECASE)),
     (
         "network",
-        re.compile(
+        lazy_pattern(
             r"connection (?:refused|reset|error|aborted)|unreachable|name resolution|dns",
             re.IGNORECASE,
         ),
@@ -276,7 +277,7 @@ _GENERATED: Final = frozenset(
 """Names of files that are written often because a tool or a habit writes them."""
 # and the fragments that towncrier, scriv and changesets put together, in the folders of their
 # documentation
-_CHANGELOG: Final = re.compile(
+_CHANGELOG: Final = lazy_pattern(
     r"(?:^|/)(?:(?:change(?:s|log)|history|news|releases?(?:[-_]notes)?)(?:\.(?:md|rst|txt|adoc))?$"
     r"|(?:changelog\.d|changes\.d|news\.d|newsfragments|\.changes|\.changeset)/"
     r"|(?:news|changes|changelogs?)/[^/]+\.(?:md|rst|txt|feature|bugfix|doc|removal|misc)$)",
@@ -636,29 +637,29 @@ _COMMON_VARIABLES: Final = frozenset(
     ("PATH", "HOME", "USER", "PWD", "SHELL", "TERM", "LANG", "TMPDIR")
 )
 
-_STATED: Final = re.compile(
+_STATED: Final = lazy_pattern(
     r"(?:^|(?<=[.!?] ))\W{0,6}(?:(?:I|we)(?:'ve| have)?(?: just| also)? learn(?:ed|t) that|"
     r"(?:note(?: to self)?|important|remember|lessons?(?:"
     r" learned)?|gotcha|caveat|til)\*{0,2}:\*{0,2})"
     r"\s+(?=\S)",
     re.IGNORECASE,
 )
-_ABOUT_SESSION: Final = re.compile(
+_ABOUT_SESSION: Final = lazy_pattern(
     r"(?:i'll|i will|i'm|i am|let me|let's|we'll|now |next|first,|then |this (?:is|was)"
     r" (?:done|fixed)|done|ok)\b",
     re.IGNORECASE,
 )
 """Beginnings of a sentence about the session, not about the repository."""
 # a KeyError may name any key: only one with an underscore in capitals is taken for a variable
-_MISSING: Final = re.compile(
+_MISSING: Final = lazy_pattern(
     r"(?:environment variable|env(?:ironment)? var)s? [`'\"]?([A-Z][A-Z0-9_]{2,60})\b"
     r"|KeyError: ['\"]([A-Z][A-Z0-9]*_[A-Z0-9_]{1,60})['\"]"
     r"|\b([A-Z][A-Z0-9]*_[A-Z0-9_]{1,60})[`'\"]? (?:is not set|is not defined|must be set|is"
     r" required|unset)"
 )
-_GIVEN: Final = re.compile(r"(?:^|[;&|]\s*|export |env )((?:[A-Z][A-Z0-9_]{2,60}=\S*\s+)+)\S")
-_ASSIGNED: Final = re.compile(r"([A-Z][A-Z0-9_]{2,60})=")
-_ENDPOINT: Final = re.compile(
+_GIVEN: Final = lazy_pattern(r"(?:^|[;&|]\s*|export |env )((?:[A-Z][A-Z0-9_]{2,60}=\S*\s+)+)\S")
+_ASSIGNED: Final = lazy_pattern(r"([A-Z][A-Z0-9_]{2,60})=")
+_ENDPOINT: Final = lazy_pattern(
     r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?(?:/[\w./{}-]{0,100})?"
 )
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.text import one_line
 from kl_hooks.records.repository import identity_digest
 from kl_hooks.store.redaction import redact

@@ -11,11 +11,10 @@ the words, which are not in the file; one sorted line per memory lets git merge 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import DAY, age_in_days, micros
 from kl_hooks.errors import EnvironmentProblem, ForPeople, UsageProblem
@@ -27,6 +26,7 @@ from kl_hooks.kinds.catalog import MEMORY, REJECTED_MEMORIES
 from kl_hooks.kinds.memory.patterns import IMPORTANCE, Sighting, title_of
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import Observation, Tier, tier
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.model.record import Record
@@ -411,7 +411,7 @@ _MOST_BYTES: Final = 10_000_000
 _HEAD: Final = (
     "# Memories that people rejected: ID, reason. They are not proposed again in any clone.\n"
 )
-_LINE: Final = re.compile(rf"({MEMORY.prefix}-[0-9a-f]{{8}})(?:\s+(.*))?")
+_LINE: Final = lazy_pattern(rf"({MEMORY.prefix}-[0-9a-f]{{8}})(?:\s+(.*))?")
 
 
 class Decision(NamedTuple):
