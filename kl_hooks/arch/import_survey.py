@@ -52,7 +52,7 @@ from kl_hooks.code.modules import (
     module_names,
     plain_name,
 )
-from kl_hooks.code.scanner.parser import PARTIAL_WITH_IMPORTS, unavailable_facts
+from kl_hooks.code.scanner.parser import MINIFIED, PARTIAL_WITH_IMPORTS, unavailable_facts
 from kl_hooks.config.compile_cache import read_entry, write_entry
 from kl_hooks.git.files import FileEntry
 from kl_hooks.model.definitions import lazy_pattern
@@ -743,6 +743,10 @@ class _Where(dict[str, str | None]):
         return name
 
 
+IS_MINIFIED: Final = f"is {MINIFIED}."
+"""Of a file that no person writes: no mistake, so it is none of the warnings of a file in no layer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Survey:
     """The imports of one content."""
@@ -1151,7 +1155,10 @@ def _reading_problems(
     partly_read = list[Problem]()
     for path, error in errors.items():
         line, column, reason = error.split(":", 2)
-        message = f"can't be parsed: {reason.strip()}."
+        if reason.strip() == MINIFIED:
+            message = IS_MINIFIED
+        else:
+            message = f"can't be parsed: {reason.strip()}."
         if error.endswith(PARTIAL_WITH_IMPORTS):
             problems = partly_read
         else:

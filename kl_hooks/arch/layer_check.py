@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.arch.import_survey import Survey
+from kl_hooks.arch.import_survey import IS_MINIFIED, Survey
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, edges, layer_lookup, places_between
 from kl_hooks.code.languages import names_of_language
 from kl_hooks.code.modules import plain_name
@@ -442,7 +442,11 @@ def judge(
     governed = {path for path, layer in layers.items() if layer is not None}
     unread = [problem for problem in survey.unread if problem.path in governed]
     # a file in no layer blocks nothing, even where it does not parse
-    others = [problem for problem in survey.unread if problem.path not in governed]
+    others = [
+        problem
+        for problem in survey.unread
+        if problem.path not in governed and problem.message != IS_MINIFIED
+    ]
     if manifest.exhaustive:
         outside = unassigned_problems(manifest, survey.modules)
     else:

@@ -299,6 +299,18 @@ def test_a_file_of_a_layer_blocks_where_an_import_may_be_missing(name: str, tmp_
     assert not answer.clean and not answer.violations
 
 
+def test_a_minified_file_in_no_layer_is_no_mistake(tmp_path: Path) -> None:
+    minified = LOST["a file that a machine wrote"]
+    broken = LOST["a text that does not end"]
+    folder = web(tmp_path / "web", {"lib/d3.min.js": minified, "lib/broken.js": broken})
+    answer = verdict(folder)
+    assert [warning.path for warning in answer.warnings] == ["lib/broken.js"]
+    inside = verdict(web(tmp_path / "inside", {"web/core/d3.min.js": minified}))
+    assert [(one.path, one.message) for one in inside.problems] == [
+        ("web/core/d3.min.js", "is minified, so it was not read.")
+    ]
+
+
 def test_a_file_with_a_syntax_error_is_judged_where_no_import_can_be_missing(
     tmp_path: Path,
 ) -> None:

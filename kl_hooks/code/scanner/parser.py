@@ -160,9 +160,11 @@ def unreadable_facts(error: str) -> Facts:
 PARTIAL: Final = "read in part: what could be read is in the graph"
 """The end of an error of a file that has symbols all the same."""
 
-
 PARTIAL_WITH_IMPORTS: Final = f"read in part, with all its imports{PARTIAL[len('read in part') :]}"
 """The same where no import can be missing."""
+
+MINIFIED: Final = "minified, so it was not read"
+"""Why a file that no person writes has no symbols."""
 
 
 def too_large_facts() -> Facts:

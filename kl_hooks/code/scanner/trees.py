@@ -12,6 +12,7 @@ from kl_hooks.code.scanner.expressions import DEFINED, IMPORTED
 from kl_hooks.code.scanner.grammars import is_minified
 from kl_hooks.code.scanner.parser import (
     LARGEST,
+    MINIFIED,
     Facts,
     Outline,
     statement,
@@ -73,7 +74,7 @@ def guarded_facts(content: bytes, read: Callable[[], Facts]) -> Facts:
     if len(content) > LARGEST:
         return too_large_facts()
     if is_minified(content):
-        return unreadable_facts("0:0: minified, so it was not read")
+        return unreadable_facts(f"0:0: {MINIFIED}")
     try:
         return read()
     except (LookupError, ValueError, AttributeError, TypeError, RecursionError) as problem:
