@@ -147,7 +147,7 @@ class _Workspace(NamedTuple):
     clock: Clock
     environ: Mapping[str, str]
     make_plugins: Callable[[], pluggy.PluginManager]
-    failing_sources: FailingSources = FailingSources()
+    failing_sources: FailingSources
     missing_plugins: tuple[UsageProblem, ...] = ()
     """Of the plugins that the user named, those that are not installed or can't be imported, and
     why.

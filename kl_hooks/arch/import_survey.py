@@ -744,7 +744,7 @@ class _Where(dict[str, str | None]):
 
 
 IS_MINIFIED: Final = f"is {MINIFIED}."
-"""Of a file that no person writes: no mistake, so it is none of the warnings of a file in no layer."""
+"""Of a file that nobody writes: in no layer it is nothing to warn of."""
 
 
 @dataclass(frozen=True, slots=True)

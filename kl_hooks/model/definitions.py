@@ -58,6 +58,7 @@ else:
         """Makes a named tuple of a class whose body annotates its fields."""
 
         def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
+            # from Python 3.14 on (PEP 649) only because each module has `annotations` of __future__
             fields = body.get("__annotations__", {})
             defaults = [body[field] for field in fields if field in body]
             made = namedtuple(name, fields, defaults=defaults, module=body["__module__"])
