@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -132,8 +133,9 @@ def _described(root: Path) -> tuple[list[Kind], list[Problem]]:
     return read_kinds(root)
 
 
-class _Workspace(NamedTuple):
-    """The parts of `Workspace`, which stores also what it computes of them."""
+@dataclass(frozen=True)
+class Workspace:
+    """The opened repository. Made by `open_workspace`."""
 
     root: Path
     """Top of the working tree; without git the folder that contains `.kl/`, or the folder asked
@@ -147,15 +149,11 @@ class _Workspace(NamedTuple):
     clock: Clock
     environ: Mapping[str, str]
     make_plugins: Callable[[], pluggy.PluginManager]
-    failing_sources: FailingSources
+    failing_sources: FailingSources = field(default_factory=FailingSources)
     missing_plugins: tuple[UsageProblem, ...] = ()
     """Of the plugins that the user named, those that are not installed or can't be imported, and
     why.
     """
-
-
-class Workspace(_Workspace):
-    """The opened repository. Made by `open_workspace`."""
 
     @property
     def plugins(self) -> pluggy.PluginManager:

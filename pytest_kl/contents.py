@@ -52,7 +52,7 @@ from types import (
 from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
-from kl_hooks.model.definitions import NamedTuple
+from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from pytest_kl.registered import Subclasses
 
 PLAIN: Final = frozenset((str, bytes, int, float, bool, complex, type(None)))
@@ -317,6 +317,8 @@ _BUILT_IN: Final[Mapping[type, Parts]] = {
     StringIO: lambda value: _of_buffer(value, StringIO),
     BytesIO: lambda value: _of_buffer(value, BytesIO),
     type(environ): _of_environment,
+    # it compiles itself at its first use, and is the same then
+    type(lazy_pattern("")): lambda value: [],
 }
 
 

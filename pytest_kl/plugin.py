@@ -10,6 +10,7 @@ import atexit
 import os
 import sys
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -159,7 +160,7 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
         from pytest_kl import docstrings, memoization, reads, states, watch, written
         from pytest_kl.tracer import Tracer
 
-        _import_what_records()
+        _import_what_records(top)
 
         children = None
         if option("kl_symbols_subprocess", None) or config.getini("kl_symbols_subprocess"):
@@ -182,16 +183,24 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
             tracer.fail(problem)
 
 
-def _import_what_records() -> None:
-    """Import what this process will need, before anything is watched: an import that is watched
-    costs half as much again, and what a conftest replaces is not replaced for us.
+def _import_what_records(top: Path) -> None:
+    """Import what this process will need before anything is watched: an import that is watched
+    costs half as much again, and a conftest, or a suite, may replace what an import needs.
+
+    Not where it is part of the repository: what a file defines that is loaded before the recording
+    counts as executed by who imports it.
     """
-    import_module("pytest_kl.failures")
+    if Path(__file__).resolve().is_relative_to(top.resolve()):
+        return
+    names = ["pytest_kl.failures"]
     if "PYTEST_XDIST_WORKER" in os.environ:
-        import_module("pytest_kl.interference")
+        names.append("pytest_kl.interference")
     else:
-        import_module("kl_hooks.proof.execution")
-        import_module("pytest_kl.recorder")
+        names += ["kl_hooks.proof.execution", "pytest_kl.recorder"]
+    for name in names:
+        # it is imported again where it is needed, and what is wrong is reported there
+        with suppress(Exception):
+            import_module(name)
 
 
 class _SymbolHooks:

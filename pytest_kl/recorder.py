@@ -327,7 +327,8 @@ class Recorder:
             self._content, self._observer = content, Observer(lambda: content)
             self._environment = _environment_of(content.top, recording)
         if self._tracer is not None:
-            import kl_hooks.proof.execution  # noqa: F401 (now: a suite may replace what an import needs)
+            # now: a suite may replace what an import needs (where kl is tested, it is not there yet)
+            import kl_hooks.proof.execution  # noqa: F401
         self._config.pluginmanager.register(self._listener, "kl-listener")
         self._config.pluginmanager.register(self._tally, "kl-tally")
         if not self._silent:

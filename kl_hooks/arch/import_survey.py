@@ -743,10 +743,6 @@ class _Where(dict[str, str | None]):
         return name
 
 
-IS_MINIFIED: Final = f"is {MINIFIED}."
-"""Of a file that nobody writes: in no layer it is nothing to warn of."""
-
-
 @dataclass(frozen=True, slots=True)
 class Survey:
     """The imports of one content."""
@@ -759,6 +755,8 @@ class Survey:
     content: Content
     partly_read: tuple[Problem, ...] = ()
     """Files with a syntax error, all imports of which were read."""
+    minified: frozenset[str] = frozenset()
+    """The paths of those that could not be read because no person wrote them."""
     notes: tuple[str, ...] = ()
     """Remarks about what was slow or could not be cached."""
 
@@ -1056,6 +1054,7 @@ def survey_imports(ws: Workspace, content: Content, manifest: Manifest | None = 
         unread,
         content,
         partly_read,
+        frozenset(path for path, error in index.errors.items() if error.endswith(MINIFIED)),
         tuple(reader.notes),
     )
 
@@ -1156,7 +1155,7 @@ def _reading_problems(
     for path, error in errors.items():
         line, column, reason = error.split(":", 2)
         if reason.strip() == MINIFIED:
-            message = IS_MINIFIED
+            message = f"is {MINIFIED}."
         else:
             message = f"can't be parsed: {reason.strip()}."
         if error.endswith(PARTIAL_WITH_IMPORTS):

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.arch.import_survey import IS_MINIFIED, Survey
+from kl_hooks.arch.import_survey import Survey
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, edges, layer_lookup, places_between
 from kl_hooks.code.languages import names_of_language
 from kl_hooks.code.modules import plain_name
@@ -441,12 +441,13 @@ def judge(
     layers = {path: layer_of(path) for path in survey.modules}
     governed = {path for path, layer in layers.items() if layer is not None}
     unread = [problem for problem in survey.unread if problem.path in governed]
-    # a file in no layer blocks nothing, even where it does not parse
-    others = [
-        problem
-        for problem in survey.unread
-        if problem.path not in governed and problem.message != IS_MINIFIED
-    ]
+    # A file in no layer blocks nothing, even where it does not parse. A minified one is no mistake
+    # to warn of, unless a chain of imports may lead through it.
+    if manifest.indirect == "ignore":
+        silent = governed | survey.minified
+    else:
+        silent = governed
+    others = [problem for problem in survey.unread if problem.path not in silent]
     if manifest.exhaustive:
         outside = unassigned_problems(manifest, survey.modules)
     else:

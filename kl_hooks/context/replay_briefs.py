@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.context.brief import TESTS
@@ -58,7 +59,7 @@ def replay_briefs(ws: Workspace, repo: Repository, replayed: Replayed) -> dict[i
     from kl_hooks.workspace import workspace_at
 
     task = replayed.task
-    with workspace_at(ws._replace(repo=repo), task.parent) as past:
+    with workspace_at(replace(ws, repo=repo), task.parent) as past:
         # a clone that kl is not set up in: the checkout is a temporary one
         (past.root / ".kl").mkdir(exist_ok=True)
         with past.store.reusing():

@@ -90,7 +90,7 @@ symbols.
 
 
 class _TestFile(NamedTuple):
-    """The parts of `TestFile`, which `pytest` must not take for a class of tests."""
+    """The parts of `TestFile`. A named tuple can't have `__test__`, a class derived from it can."""
 
     symbols: tuple[int, ...]
     """Indexes into the symbols of the run."""

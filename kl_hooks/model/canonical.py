@@ -30,8 +30,10 @@ def replace_surrogates(value: Plain) -> Plain:
     return value
 
 
-def _replace_surrogates_of(text: str) -> str:
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+def _replace_surrogates_of(text: Any) -> str:
+    if isinstance(text, str) and text.isascii():
+        return text
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def _check(value: Plain) -> None:

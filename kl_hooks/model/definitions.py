@@ -22,21 +22,27 @@ class _LazyPattern(Generic[AnyStr]):
     same.
     """
 
+    _compiled: Pattern[AnyStr] | None = None
+
     def __init__(self, text: AnyStr, flags: int) -> None:
         self._text: AnyStr = text
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        # asked for a name that the instance lacks: the first time for each method
-        attribute = getattr(self._compiled(), name)
+        # asked for what the instance lacks: the first time for each method
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if self._compiled is None:
+            self._compiled = _compile(self._text, self._flags)
+        attribute = getattr(self._compiled, name)
         setattr(self, name, attribute)
         return attribute
 
-    def _compiled(self) -> Pattern[AnyStr]:
-        compiled: Pattern[AnyStr] | None = self.__dict__.get("compiled")
-        if compiled is None:
-            compiled = self.__dict__["compiled"] = _compile(self._text, self._flags)
-        return compiled
+    def __repr__(self) -> str:
+        return f"lazy_pattern({self._text!r}, {self._flags})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return lazy_pattern, (self._text, self._flags)
 
 
 def lazy_pattern(text: AnyStr, flags: int = 0) -> Pattern[AnyStr]:
@@ -47,23 +53,29 @@ def lazy_pattern(text: AnyStr, flags: int = 0) -> Pattern[AnyStr]:
 
 
 # For type checkers it is that of `typing`, which compiles the text of each annotation
-# (`ForwardRef`): two thirds of the time that it takes to make a type.
+# (`ForwardRef`): two thirds of the time that it takes to make a type. They also refuse names that
+# are not allowed in its body.
 if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple
 else:
-    # what `namedtuple` has set already, and better
-    _OF_THE_BODY = frozenset(("__module__", "__annotations__", "__classcell__"))
+    _NOT_COPIED = frozenset(("__module__", "__annotations__", "__classcell__"))
+    """Of a body: what the tuple has already, or has from us."""
 
     class _MakesTuples(type):
         """Makes a named tuple of a class whose body annotates its fields."""
 
         def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
-            # from Python 3.14 on (PEP 649) only because each module has `annotations` of __future__
+            # from Python 3.14 on, unless `from __future__ import annotations` (PEP 749)
+            if len(bases) > 1 or "__annotate_func__" in body:
+                raise TypeError(f"{name}: another base, or annotations that are not postponed")
             fields = body.get("__annotations__", {})
-            defaults = [body[field] for field in fields if field in body]
+            with_default = [field for field in fields if field in body]
+            if with_default != list(fields)[len(fields) - len(with_default) :]:
+                raise TypeError(f"{name}: a field without a default after one with a default")
+            defaults = [body[field] for field in with_default]
             made = namedtuple(name, fields, defaults=defaults, module=body["__module__"])
             for attribute, value in body.items():
-                if attribute not in fields and attribute not in _OF_THE_BODY:
+                if attribute not in fields and attribute not in _NOT_COPIED:
                     setattr(made, attribute, value)
             made.__annotations__ = fields
             return made

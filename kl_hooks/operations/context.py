@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -113,7 +114,7 @@ def _at(ws: Workspace, now: str) -> Workspace:
     try:
         if not now:
             return ws
-        return ws._replace(clock=FixedClock(micros(now)))
+        return replace(ws, clock=FixedClock(micros(now)))
     except ValueError:
         raise UsageProblem(
             f"{now!r} is not a time.", place="--now", hint="Try: 2027-01-31T12:00:00Z"

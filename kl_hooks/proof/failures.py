@@ -174,7 +174,7 @@ def failure_histories(
 
 
 class _TestRecord(NamedTuple):
-    """The parts of `TestRecord`, which `pytest` must not take for a class of tests."""
+    """The parts of `TestRecord`. A named tuple can't have `__test__`, a class derived from it can."""
 
     test: str
     attempts: tuple[Attempt, ...]

@@ -44,7 +44,7 @@ class Touch(NamedTuple):
 
 
 class _TestFacts(NamedTuple):
-    """The parts of `TestFacts`, which `pytest` must not take for a class of tests."""
+    """The parts of `TestFacts`. A named tuple can't have `__test__`, a class derived from it can."""
 
     nodeid: str
     path: str

@@ -88,8 +88,8 @@ class Store:
                 yield db
             return
         if self._idle_in == threading.get_ident():
-            for checked in [checked for checked in self._idle if checked[0] == database]:
-                self._idle.pop(checked).close()  # what is written may make the file anew
+            for key in [key for key in self._idle if key[0] == database]:
+                self._idle.pop(key).close()  # what is written may make the file anew
         with ExitStack() as stack:
             # around the opening alone: an OSError of the caller's block is not one of the state
             # directory
@@ -127,8 +127,8 @@ class Store:
     ) -> Iterator[Database | None]:
         """The database for reading; None where it does not exist (for `graph`: or is of no use).
 
-        `schemas`: whose tables alone are read. Then nobody asks for those of others, for which all
-        plugins would be imported.
+        `schemas`: of `graph`, whose tables alone are read. Then nobody asks for those of others,
+        for which all plugins would be imported.
 
         An older one is brought up to date first; where that can't be done, and a newer one, is read
         as it is. Raises StoreBusy, StoreDamaged, EnvironmentProblem as `writing` does.
@@ -144,8 +144,8 @@ class Store:
             idle = self._idle
         else:
             idle = None
-        checked = database, schemas
-        db = idle.pop(checked, None) if idle else None
+        key = database, schemas
+        db = idle.pop(key, None) if idle else None
         if db is None:
             with _os_errors_as_problems(self._path(database)):
                 db = self._open_to_read(database, schemas)
@@ -153,7 +153,7 @@ class Store:
             yield db
         finally:
             if db and (
-                idle is None or idle is not self._idle or idle.setdefault(checked, db) is not db
+                idle is None or idle is not self._idle or idle.setdefault(key, db) is not db
             ):
                 db.close()
 

@@ -305,6 +305,11 @@ def test_a_minified_file_in_no_layer_is_no_mistake(tmp_path: Path) -> None:
     folder = web(tmp_path / "web", {"lib/d3.min.js": minified, "lib/broken.js": broken})
     answer = verdict(folder)
     assert [warning.path for warning in answer.warnings] == ["lib/broken.js"]
+    # a chain may lead through it, and nobody sees whether it does
+    indirect = LAYERS.replace("version: 1\n", "version: 1\nindirect: forbid\n")
+    through = {MANIFEST: indirect, "lib/d3.min.js": minified}
+    (warning,) = verdict(web(tmp_path / "through", through)).warnings
+    assert warning.path == "lib/d3.min.js"
     inside = verdict(web(tmp_path / "inside", {"web/core/d3.min.js": minified}))
     assert [(one.path, one.message) for one in inside.problems] == [
         ("web/core/d3.min.js", "is minified, so it was not read.")

@@ -6,6 +6,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,8 @@ def opened(root: Path, *names: str, now: int = NOW) -> Workspace:
     plugins.add_hookspecs(hookspecs)
     plugins.register(Known(*names))
     environ = {"HOME": str(root / "home"), "KL_STATE": str(root / "state")}
-    return open_workspace(root, clock=FixedClock(now), environ=environ)._replace(
-        make_plugins=lambda: plugins
+    return replace(
+        open_workspace(root, clock=FixedClock(now), environ=environ), make_plugins=lambda: plugins
     )
 
 
@@ -212,7 +213,7 @@ def test_an_equal_request_on_equal_content_is_answered_from_the_cache_and_after_
 
     def again(request: Request = request, **environ: str) -> tuple[Delivered, bool]:
         ws = repo.workspace()
-        ws = ws._replace(clock=FixedClock(clock[0]), environ={**ws.environ, **environ})
+        ws = replace(ws, clock=FixedClock(clock[0]), environ={**ws.environ, **environ})
         asked.clear()
         return deliver(ws, request), not asked
 
@@ -302,7 +303,7 @@ def test_a_very_long_task_is_answered_but_not_asked_again(root: Path) -> None:
     )
     made = deliver(ws, Request("total " * RECORDED_TASK, "6000"))
     with pytest.raises(UsageProblem, match="too long to be recorded whole"):
-        find_package(ws._replace(clock=FixedClock(LATER)), str(made.document["package_id"]))
+        find_package(replace(ws, clock=FixedClock(LATER)), str(made.document["package_id"]))
 
 
 @pytest.mark.requirement("E10")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -500,7 +501,7 @@ def test_the_policy_of_a_repository_is_read_once_and_for_whoever_runs_this(repo:
     its = load_policy(ws, "agent:codex")
     assert its is not None and (its.rules, its.actor) == ((rule,), "agent:codex")
     assert its.key != mine.key
-    ws = ws._replace(environ={**ws.environ, "KL_AGENT": "bot"})
+    ws = replace(ws, environ={**ws.environ, "KL_AGENT": "bot"})
     by_environment, named = load_policy(ws), load_policy(ws, "human")
     assert by_environment is not None and by_environment.actor == "agent:bot"
     assert named == mine

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from nowhere import Missing
 
 
+T = typing.TypeVar("T")
+
+
 class Point(NamedTuple):
     """A place."""
 
@@ -40,9 +43,6 @@ class Point(NamedTuple):
         return self.length > 0
 
 
-_OURS = Point
-
-
 class Peer(typing.NamedTuple):
     x: int
     y: int
@@ -63,9 +63,9 @@ def test_it_is_what_that_of_typing_is() -> None:
     assert repr(Point(1)) == "Point(x=1, y=2, names=(), other=None)"
     assert Point(1)._replace(y=5)._asdict() == {"x": 1, "y": 5, "names": (), "other": None}
     with pytest.raises(AttributeError):
-        Point(1).x = 3  # type: ignore[misc]
+        Point(1).x = 3
     with pytest.raises(TypeError):
-        Point()  # type: ignore[call-arg]
+        Point()
 
 
 def test_its_body_is_that_of_a_class() -> None:
@@ -82,7 +82,7 @@ def test_it_can_be_copied_stored_and_derived_from() -> None:
     assert pickle.loads(pickle.dumps(point)) == point
     assert type(copy.deepcopy(point)) is Point
     reached = Reached(1)
-    reached.note = "more"  # type: ignore[attr-defined]
+    reached.note = "more"
     moved = reached._replace(x=4)
     assert (type(moved), moved.x, vars(moved)) == (Reached, 4, {})
 
@@ -92,3 +92,16 @@ def test_its_annotations_stay_texts_that_can_be_resolved() -> None:
     resolved = typing.get_type_hints(Point, localns={"Missing": Mapping})
     assert resolved["x"] is int
     assert resolved["names"] == tuple[str, ...]
+
+
+def test_what_that_of_typing_refuses_is_refused() -> None:
+    with pytest.raises(TypeError, match="without a default"):
+
+        class Late(NamedTuple):
+            x: int = 1
+            y: int
+
+    with pytest.raises(TypeError, match="another base"):
+
+        class Generic(NamedTuple, typing.Generic[T]):
+            x: int

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import importlib
+import pickle
 import pkgutil
 import re
 import warnings
@@ -55,6 +57,15 @@ def test_it_is_compiled_once_and_at_its_first_use(monkeypatch: pytest.MonkeyPatc
     assert compiled == [(rb"a+", re.IGNORECASE)]
 
 
+def test_it_can_be_copied_and_shown() -> None:
+    lazy = lazy_pattern("a+", re.IGNORECASE)
+    for used in (False, True):
+        assert not used or lazy.fullmatch("aA")
+        for other in (copy.copy(lazy), copy.deepcopy(lazy), pickle.loads(pickle.dumps(lazy))):
+            assert repr(other) == f"lazy_pattern('a+', {re.IGNORECASE})"
+            assert other.fullmatch("aA")
+
+
 def test_what_is_no_expression_is_refused_at_its_first_use() -> None:
     broken = lazy_pattern("(")
     with pytest.raises(re.error):
@@ -72,5 +83,6 @@ def test_every_expression_of_kl_can_be_compiled() -> None:
     with warnings.catch_warnings():
         # by then a suite may have made warnings errors
         warnings.simplefilter("error")
+        re.purge()  # it answers without a warning for what it has compiled
         for pattern in lazy:
             assert re.compile(pattern._text, pattern._flags), pattern._text

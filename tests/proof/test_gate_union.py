@@ -5,6 +5,7 @@ what is noted.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -897,6 +898,6 @@ def test_gaps_in_the_evidence_are_named_and_without_git_a_run_counts_for_what_it
         "guessed",
         ("not assessed: a spool file can't be read",),
     )
-    ws = ws._replace(repo=None)
+    ws = replace(ws, repo=None)
     waiting = Snapshot(None, SyncResult(), (made("a1", *A),))
     assert judge(ws, waiting, (HERE,))[1].tier.word == "inferred"

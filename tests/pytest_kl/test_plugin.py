@@ -15,6 +15,7 @@ from kl_hooks.workspace import open_workspace
 
 from .recorded import PLUGIN, environment, only, recorded, repository, run_pytest
 
+REPO = Path(__file__).parents[2]
 TEST = {"test_x.py": "def test_a(): pass\n"}
 IN_ONE_PROCESS = {
     *("pytest_kl.failures", "pytest_kl.interference", "pytest_kl.recorder"),
@@ -88,7 +89,36 @@ def test_what_records_is_imported_before_the_first_conftest(
     assert seen & (IN_ONE_PROCESS | IN_A_WORKER) == names
 
 
-def test_a_recorded_run_imports_no_plugin_of_ours_beside_a_graph(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="symbols are recorded from 3.12 on")
+def test_what_records_is_not_imported_early_where_it_is_tested(tmp_path: Path) -> None:
+    # a file that is loaded before the recording counts as executed by who imports it
+    package = REPO / "pytest_kl"
+    files = {f"pytest_kl/{path.name}": path.read_text("utf-8") for path in package.glob("*.py")}
+    conftest = (
+        "import sys\nimport pytest_kl\nassert pytest_kl.__file__.startswith(sys.path[0])\n"
+        "assert 'pytest_kl.tracer' in sys.modules and 'pytest_kl.recorder' not in sys.modules\n"
+    )
+    project = repository(tmp_path, {**TEST, **files, "conftest.py": conftest})
+    done = run_pytest(project, env={"PYTHONPATH": f"{project}:{REPO}"}, forked=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="symbols are recorded from 3.12 on")
+def test_an_import_of_ours_that_fails_ends_no_tests(tmp_path: Path) -> None:
+    broken = (
+        "import sys\n\n\nclass Broken:\n    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'kl_hooks.proof.read_trace':\n            raise ImportError(name)\n\n\n"
+        "sys.meta_path.insert(0, Broken())\n"
+    )
+    project = repository(tmp_path, {**TEST, "broken.py": broken})
+    args = ("-p", "broken")
+    done = run_pytest(project, *args, env={"PYTHONPATH": f"{project}:{REPO}"}, forked=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout and "recording stopped" in done.stdout
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="symbols are recorded from 3.12 on")
+def test_a_recorded_run_beside_a_graph_makes_no_manager_of_plugins(tmp_path: Path) -> None:
     show = (
         "atexit.register(lambda: print('loaded', [name for name in ('kl_hooks.plugins', 'sqlite3')"
         " if name in sys.modules]))"

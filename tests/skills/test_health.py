@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -343,7 +344,7 @@ def test_health_suggests_what_would_improve_skills(repo: Checkout) -> None:
             # 3 sessions of both
             session = {"KL_SESSION": f"s-{number}"} if number < 3 else {}
             ws = repo.workspace(NOW + number)
-            ws = ws._replace(environ={**ws.environ, **session})
+            ws = replace(ws, environ={**ws.environ, **session})
             made = start_use(ws, name, str(number))
             end_use(ws, made.id, success=made.variant == "b")
     found = ask(repo, "skill", "health")["suggestions"]

@@ -5,6 +5,7 @@ variant.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -143,8 +144,8 @@ def run(
 def at(repo: Checkout, minutes: int, session: str = "", agent: str = "") -> Workspace:
     ws = repo.workspace(NOW + minutes * MINUTE)
     names = {"KL_SESSION": session, "KL_AGENT": agent}
-    return ws._replace(
-        environ={**ws.environ, **{name: value for name, value in names.items() if value}}
+    return replace(
+        ws, environ={**ws.environ, **{name: value for name, value in names.items() if value}}
     )
 
 

@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,7 @@ class Side:
     def step(self, seed: int, number: int) -> object:
         """What one random operation returned or refused, and the answer to one random question."""
         dice = random.Random(seed)
-        self.ws = self.ws._replace(clock=FixedClock(NOW + number * 3_600_000_000))
+        self.ws = replace(self.ws, clock=FixedClock(NOW + number * 3_600_000_000))
         self.ws.store.state.cache.mkdir(parents=True, exist_ok=True)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(os, "urandom", random.Random(seed).randbytes)  # where new IDs come from

@@ -5,6 +5,7 @@ machine.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,7 +39,7 @@ def close(repo: Checkout, meaning: Meaning) -> dict[str, Any]:
     for number, value in enumerate(
         ("the tests take 9 minutes", "all test runs: 9 min", "the test runs: 12 min", "a plan")
     ):
-        memory = Memory(ws._replace(clock=type(ws.clock)(NOW + number)), Caller("agent:a", "s"))
+        memory = Memory(replace(ws, clock=type(ws.clock)(NOW + number)), Caller("agent:a", "s"))
         memory.write(f"k{number}", value)
         for _ in range(3):
             memory.read(f"k{number}")

@@ -8,7 +8,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -220,7 +220,7 @@ def _times(count: Any) -> int:
 
 def _as(repo: Checkout, name: str) -> Workspace:
     ws = repo.workspace()
-    return ws._replace(environ={**ws.environ, "KL_AGENT": name, "KL_SESSION": name}) if name else ws
+    return replace(ws, environ={**ws.environ, "KL_AGENT": name, "KL_SESSION": name}) if name else ws
 
 
 @pytest.mark.slow
