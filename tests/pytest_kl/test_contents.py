@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kl_hooks.model.definitions import lazy_pattern
 from pytest_kl.contents import Contents, Node
 from pytest_kl.registered import Subclasses
 
@@ -186,3 +187,14 @@ def test_classes_that_are_made_of_one_are_read_where_they_are() -> None:
     exec("class Inner(Base): pass\nclass Further(Inner): pass", {"Base": Base, **vars(module)})
     assert len(subclasses.read()) == 2
     assert subclasses.read() == subclasses.read()
+
+
+def test_an_expression_that_compiles_itself_is_the_same_then() -> None:
+    contents = Contents(lambda value: getattr(value, "__module__", "").startswith("kl_hooks."))
+    pattern = lazy_pattern("a+")
+    holder = [pattern]
+    node = noted(contents, holder)
+    assert pattern.fullmatch("aa")
+    assert contents.is_same(holder, node)
+    holder.append(pattern)
+    assert not contents.is_same(holder, node)
