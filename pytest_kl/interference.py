@@ -390,8 +390,17 @@ class WorkerTally(Tally):
         packed = getattr(config, "workerinput", {}).get(CONTENT)
         self._observer = Observer(lambda: Content.unpacked(packed)) if packed else None
 
-    def pytest_sessionfinish(self) -> None:
-        """Attach plain values: xdist can send no others."""
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self) -> Generator[None, Any, Any]:
+        """Attach plain values: xdist can send no others. After what other hooks execute here, which
+        may decide about the exit status; before xdist sends the values, in a wrapper around ours.
+        """
+        try:
+            return (yield)
+        finally:
+            self._attach()
+
+    def _attach(self) -> None:
         output = getattr(self._config, "workeroutput", {})
         output["kl"] = self.plain()
         if self._observer is not None:

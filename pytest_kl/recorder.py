@@ -415,7 +415,6 @@ class Recorder:
         if self._getpid() == self._pid:
             with original_functions():
                 self._compare()
-                self._stop_tracer()
         try:
             return (yield)
         except pytest.exit.Exception:
@@ -457,10 +456,9 @@ class Recorder:
                     terminalreporter.write_line(line)
                 if recording.unread_settings:
                     terminalreporter.write_line(settings_line(recording.unread_settings))
-                if trouble := next(
-                    filter(None, (one.get("trouble") for one in (self._executed, *self._traces))),
-                    "",
-                ):
+                own = [self._tracer.trouble] if self._tracer is not None else []
+                others = (one.get("trouble", "") for one in (self._executed, *self._traces))
+                if trouble := next(filter(None, (*own, *others)), ""):
                     terminalreporter.write_line(symbols_line(trouble))
                     self._symbols_reported = True
             except Exception as problem:
@@ -484,12 +482,13 @@ class Recorder:
         if self._getpid() != self._pid:
             return status
         self._status, self._raised = status, problem
-        if self._recording is not None and not self._trouble and self._journal is not None:
-            with original_functions():
+        with original_functions():
+            if self._recording is not None and not self._trouble and self._journal is not None:
                 try:
                     self._finish(self._recording, self._journal)
                 except Exception as trouble:
                     self._stop_recording(trouble)
+            self._stop_tracer()
         if self._trouble:
             self._report_trouble(None)
             if self._strict and status == outcome.OK:
@@ -646,6 +645,7 @@ class Recorder:
         """Write the executed symbols beside the record: a failure costs these alone, and is
         reported in one line.
         """
+        # not before: what hooks execute at the end may decide about the exit status
         self._stop_tracer()
         if not self._traces or self._content is None or self._listener is None:
             return
