@@ -60,7 +60,7 @@ def pytest_unconfigure(config):
         pytest.param(UNCONFIGURE, (), id="after the session"),
     ],
 )
-def test_what_a_hook_executes_reaches_all_tests_below_it(
+def test_what_a_hook_executes_reaches_all_tests_of_its_folder(
     tmp_path: Path, conftest: str, args: tuple[str, ...]
 ) -> None:
     folder = repository(tmp_path / "program", {**FILES, "conftest.py": conftest})
