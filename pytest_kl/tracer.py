@@ -300,6 +300,7 @@ class Tracer:
     ) -> None:
         self._top = realpath(top)
         self._child_processes, self._foreign = children, foreign
+        self._children_record = False
         self._written_module = written
         """The module of that name; None where files of tests concern no other test."""
         self._opened_files: Any = watch and watch.Watch(self._top)
@@ -440,6 +441,7 @@ class Tracer:
         _install_audit_hook()
         if self._child_processes is not None:
             self._child_processes.start()
+            self._children_record = True
 
     def stop(self) -> None:
         """Watch nothing any more; leaves no trace in the interpreter but an audit hook that does
@@ -454,8 +456,7 @@ class Tracer:
         if engine is not None:
             self._flush()
             engine.stop()
-            if self._child_processes is not None:
-                self._child_processes.stop()
+            self._stop_children()
 
     def fail(self, problem: BaseException) -> None:
         """Ends the recording, for the first exception of ours."""
@@ -1249,8 +1250,15 @@ class Tracer:
         if self._reads is not None and self._reads.written is not None:
             self._reads.written.compare_open(context)
 
+    def _stop_children(self) -> None:
+        """The environment is the user's again."""
+        if self._child_processes is not None and self._children_record:
+            self._children_record = False
+            self._child_processes.stop()
+
     def finish(self) -> None:
-        """The last test is over."""
+        """The last test is over. What hooks execute from now on is noted, in this process alone."""
+        self._stop_children()
         if self.states is not None:
             self.states.compare_process(self._memoized)
 
