@@ -147,7 +147,7 @@ def test_a_damaged_one_is_built_again_and_an_unwritable_cache_is_done_without(
     with open_graph(ws, "HEAD") as graph:
         assert len(callers(graph, "f").links) == 2
     (tmp_path / "file").write_text("")
-    elsewhere = ws._replace(state=replace(ws.state, cache=tmp_path / "file"))
+    elsewhere = replace(ws, state=ws.state._replace(cache=tmp_path / "file"))
     with open_graph(elsewhere, "HEAD") as graph:
         assert len(callers(graph, "f").links) == 2
 
