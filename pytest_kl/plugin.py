@@ -160,8 +160,6 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
         from pytest_kl import docstrings, memoization, reads, states, watch, written
         from pytest_kl.tracer import Tracer
 
-        _import_what_records(top)
-
         children = None
         if option("kl_symbols_subprocess", None) or config.getini("kl_symbols_subprocess"):
             from pytest_kl.children import Children
@@ -177,20 +175,21 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
             written=written,
             docstrings=docstrings,
         )
+        _import_what_records(tracer)
         try:
             tracer.start()
         except Exception as problem:
             tracer.fail(problem)
 
 
-def _import_what_records(top: Path) -> None:
+def _import_what_records(tracer: Any) -> None:
     """Import what this process will need before anything is watched: an import that is watched
     costs half as much again, and a conftest, or a suite, may replace what an import needs.
 
     Not where it is part of the repository: what a file defines that is loaded before the recording
     counts as executed by who imports it.
     """
-    if Path(__file__).resolve().is_relative_to(top.resolve()):
+    if tracer.is_of_repository(__file__):
         return
     names = ["pytest_kl.failures"]
     if "PYTEST_XDIST_WORKER" in os.environ:

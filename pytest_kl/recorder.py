@@ -327,7 +327,7 @@ class Recorder:
             self._content, self._observer = content, Observer(lambda: content)
             self._environment = _environment_of(content.top, recording)
         if self._tracer is not None:
-            # now: a suite may replace what an import needs (where kl is tested, it is not there yet)
+            # now: a suite may replace what an import needs. Imported already but where kl is tested.
             import kl_hooks.proof.execution  # noqa: F401
         self._config.pluginmanager.register(self._listener, "kl-listener")
         self._config.pluginmanager.register(self._tally, "kl-tally")

@@ -1021,6 +1021,10 @@ class Tracer:
             frame = frame.f_back
         return None
 
+    def is_of_repository(self, filename: str) -> bool:
+        """Whether what a file defines is recorded: not in an environment inside the repository."""
+        return self._path(filename) is not None
+
     def needs_plugins(self, tests: Iterable[str], plugins: Iterable[str]) -> None:
         """Those of the plugins that are files of the repository are imported by each file of
         tests. Which need a `conftest.py` follows from its folder.

@@ -90,7 +90,7 @@ symbols.
 
 
 class _TestFile(NamedTuple):
-    """The parts of `TestFile`. A named tuple can't have `__test__`, a class derived from it can."""
+    """The parts of `TestFile`. Only a class derived from a named tuple can have `__test__`."""
 
     symbols: tuple[int, ...]
     """Indexes into the symbols of the run."""

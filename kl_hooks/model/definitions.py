@@ -14,7 +14,7 @@ from re import compile as _compile  # a suite may replace what `re` has while it
 from typing import TYPE_CHECKING, Any, AnyStr, Final, Generic, cast
 
 EMPTY: Final[Mapping[Any, Any]] = {}
-"""The default of a part that maps something: nobody changes a `Mapping`."""
+"""The default of a part that maps something. As a `Mapping` it is not changed."""
 
 
 class _LazyPattern(Generic[AnyStr]):
@@ -73,11 +73,11 @@ else:
             if with_default != list(fields)[len(fields) - len(with_default) :]:
                 raise TypeError(f"{name}: a field without a default after one with a default")
             defaults = [body[field] for field in with_default]
-            made = namedtuple(name, fields, defaults=defaults, module=body["__module__"])
+            tuple_type = namedtuple(name, fields, defaults=defaults, module=body["__module__"])
             for attribute, value in body.items():
                 if attribute not in fields and attribute not in _NOT_COPIED:
-                    setattr(made, attribute, value)
-            made.__annotations__ = fields
-            return made
+                    setattr(tuple_type, attribute, value)
+            tuple_type.__annotations__ = fields
+            return tuple_type
 
     NamedTuple = type.__new__(_MakesTuples, "NamedTuple", (), {"__module__": __name__})

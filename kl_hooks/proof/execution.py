@@ -91,8 +91,7 @@ class Trace:
         """File → why its import may have executed more than was noted."""
         self.unknown: dict[str, str] = {}
         self.values: dict[int, set[int]] = {}
-        """Code that gets values which an earlier test may have computed → what was executed for that.
-        """
+        """Code that gets values which an earlier test may have computed → what computed them."""
         self.trouble = ""
         self.recorder = ""
         self._numbers: dict[tuple[str, str, int, int], int] = {}

@@ -174,7 +174,7 @@ def failure_histories(
 
 
 class _TestRecord(NamedTuple):
-    """The parts of `TestRecord`. A named tuple can't have `__test__`, a class derived from it can."""
+    """The parts of `TestRecord`. Only a class derived from a named tuple can have `__test__`."""
 
     test: str
     attempts: tuple[Attempt, ...]

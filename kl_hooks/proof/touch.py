@@ -44,7 +44,7 @@ class Touch(NamedTuple):
 
 
 class _TestFacts(NamedTuple):
-    """The parts of `TestFacts`. A named tuple can't have `__test__`, a class derived from it can."""
+    """The parts of `TestFacts`. Only a class derived from a named tuple can have `__test__`."""
 
     nodeid: str
     path: str

@@ -67,8 +67,8 @@ class Store:
         opens one 50 times.
         """
         self._idle: dict[tuple[str, tuple[Schema, ...]], Database] = {}
-        """(database, whose tables were looked at) → an open connection that nobody reads from at
-        the moment, see `reusing`.
+        """(database, the schemas that were compared) → an open connection that is not in use, see
+        `reusing`.
         """
         self._idle_in: int | None = None
         """The thread whose connections these are; None: connections are closed after each reading.
@@ -127,7 +127,7 @@ class Store:
     ) -> Iterator[Database | None]:
         """The database for reading; None where it does not exist (for `graph`: or is of no use).
 
-        `schemas`: of `graph`, whose tables alone are read. Then nobody asks for those of others,
+        `schemas`: of `graph`, whose tables alone are read. Then the other ones are not compared,
         for which all plugins would be imported.
 
         An older one is brought up to date first; where that can't be done, and a newer one, is read

@@ -1,4 +1,4 @@
-"""What hooks execute before the first test and after the last one: it may decide how pytest ends."""
+"""What hooks execute before the first test and after the last one, which may decide the exit status."""
 
 from __future__ import annotations
 

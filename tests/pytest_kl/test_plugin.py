@@ -90,16 +90,23 @@ def test_what_records_is_imported_before_the_first_conftest(
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="symbols are recorded from 3.12 on")
-def test_what_records_is_not_imported_early_where_it_is_tested(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("folder", "is_early"), [("src", False), (".venv/lib/python3/site-packages", True)]
+)
+def test_what_records_is_not_imported_early_where_it_is_tested(
+    tmp_path: Path, folder: str, is_early: bool
+) -> None:
     # a file that is loaded before the recording counts as executed by who imports it
-    package = REPO / "pytest_kl"
-    files = {f"pytest_kl/{path.name}": path.read_text("utf-8") for path in package.glob("*.py")}
+    sources = (REPO / "pytest_kl").glob("*.py")
+    files = {f"{folder}/pytest_kl/{path.name}": path.read_text("utf-8") for path in sources}
     conftest = (
-        "import sys\nimport pytest_kl\nassert pytest_kl.__file__.startswith(sys.path[0])\n"
-        "assert 'pytest_kl.tracer' in sys.modules and 'pytest_kl.recorder' not in sys.modules\n"
+        "import sys\nimport pytest_kl\n"
+        f"assert {folder!r} in pytest_kl.__file__ and 'pytest_kl.tracer' in sys.modules\n"
+        f"assert ('pytest_kl.recorder' in sys.modules) is {is_early}\n"
     )
     project = repository(tmp_path, {**TEST, **files, "conftest.py": conftest})
-    done = run_pytest(project, env={"PYTHONPATH": f"{project}:{REPO}"}, forked=False)
+    path = f"{project / folder}:{REPO}"
+    done = run_pytest(project, "test_x.py", env={"PYTHONPATH": path}, forked=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
