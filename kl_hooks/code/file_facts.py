@@ -722,16 +722,19 @@ def _redacted(facts: Facts, language: str) -> Facts:
     """The same facts without secrets where source holds free text: docstrings, defaults, values,
     literal names. `language`: as `languages.literals_of`.
 
-    Names stay as they are: code is addressed by them, and some look as random as a token.
+    Names stay as they are: code is addressed by them, and some look as random as a token. The title
+    of a test in a block (`it("…")`) is a text.
     """
     from kl_hooks.store.redaction import redact
 
     marks = facts["decorators"]
+    titled = [row for row in facts["symbols"] if row[0].startswith("test:")]
     literal = [row for row in facts["imports"] if row[4] == "dynamic import"]
     texts = [row[index] for row in facts["symbols"] for index in (3, 4)] + [
         row[5] for row in literal
     ]
     texts += [mark for symbol_marks in marks.values() for mark in symbol_marks]
+    texts += [row[0] for row in titled]
     whole = "\n".join(texts)
     if redact(whole) == whole:  # one look at all of them: nearly every file ends here
         return facts
@@ -743,6 +746,9 @@ def _redacted(facts: Facts, language: str) -> Facts:
         else:
             row[3] = before + bracket + after
         row[4] = redact(row[4])
+    for row in titled:
+        before, sign, title = row[0].partition("::")
+        row[0] = before + sign + redact(title, language)
     hide_literals(literal, language)
     for place, symbol_marks in marks.items():
         marks[place] = [redact(mark, language) for mark in symbol_marks]

@@ -89,6 +89,14 @@ class Language(NamedTuple):
     """The packages that must be importable; those of the extra `languages`."""
     tests: str = ""
     """The command that runs the tests of most projects."""
+    of_files: str = ""
+    """What is appended to it, before their paths, to run the tests of some files alone; empty: that can
+    not be asked for.
+    """
+    test_files: tuple[str, ...] = ()
+    """The names of a file with the tests of another one, `{stem}` being the other's name without its
+    end.
+    """
     test_mark: str = ""
     """A pattern of what is written before a function that is a test, such as an attribute; empty: that
     is not marked.
@@ -112,6 +120,9 @@ _NODE_CONFIGURATIONS: Final = (
 )
 
 
+_NODE_SUFFIXES: Final = (".ts", ".tsx", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs")
+
+
 def _of_node(name: str, suffixes: tuple[str, ...], version: str, scan: str) -> Language:
     """A language whose modules Node and the TypeScript compiler find."""
     return Language(
@@ -122,6 +133,10 @@ def _of_node(name: str, suffixes: tuple[str, ...], version: str, scan: str) -> L
         modules=_NODE_MODULES,
         requires=_NODE_PACKAGES,
         tests="npm test",
+        of_files=" -- ",
+        test_files=tuple(
+            f"{{stem}}.{mark}{suffix}" for mark in ("test", "spec") for suffix in _NODE_SUFFIXES
+        ),
     )
 
 
@@ -133,10 +148,12 @@ SCANNED: Final = (
         "kl_hooks.code.scanner.python:scan_guarded",
         "kl_hooks.code.scanner.python:imports_guarded",
         tests="pytest",
+        of_files=" ",
+        test_files=("test_{stem}.py", "{stem}_test.py"),
     ),
-    _of_node("TypeScript", (".ts", ".mts", ".cts"), "typescript/5", "scan_typescript"),
-    _of_node("TSX", (".tsx",), "tsx/5", "scan_tsx"),
-    _of_node("JavaScript", (".js", ".jsx", ".mjs", ".cjs"), "javascript/5", "scan_javascript"),
+    _of_node("TypeScript", (".ts", ".mts", ".cts"), "typescript/6", "scan_typescript"),
+    _of_node("TSX", (".tsx",), "tsx/6", "scan_tsx"),
+    _of_node("JavaScript", (".js", ".jsx", ".mjs", ".cjs"), "javascript/6", "scan_javascript"),
     Language(
         "configuration of TypeScript and Node",
         _NODE_CONFIGURATIONS,
@@ -153,6 +170,7 @@ SCANNED: Final = (
         modules=_CARGO_MODULES,
         requires=_RUST_PACKAGES,
         tests="cargo test",
+        test_files=("{stem}.rs", "test_{stem}.rs", "{stem}_test.rs", "{stem}_tests.rs"),
         # `#[test]`, `#[tokio::test(…)]`, `#[rstest]`, `#[wasm_bindgen_test]`; not `#[cfg(test)]`
         test_mark=r"#\[\s*(?:\w+\s*::\s*)*(?:\w+_)?(?:rs)?test(?:_case)?\s*[\](]",
     ),
@@ -228,16 +246,49 @@ def _named(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def test_command(path: str) -> str:
-    """The command that runs the tests of a file, as far as that depends on its language alone:
-    `pytest tests/test_a.py`, `cargo test`; empty for a language without a scanner of ours.
+def _language(path: str) -> Language | None:
+    """The language, or the configuration, that a scanner of ours reads under this name."""
+    return next((language for language in SCANNED if is_named(path, language.suffixes)), None)
+
+
+def test_command(paths: Sequence[str]) -> str:
+    """The command that runs the tests of files, as far as that depends on the language of the first
+    alone: `pytest tests/test_a.py`, `npm test -- src/a.test.ts`, `cargo test`; empty for a language
+    without a scanner of ours.
     """
-    language = next((language for language in SCANNED if is_named(path, language.suffixes)), None)
+    language = _language(paths[0])
     if language is None:
         return ""
-    if language.name == "python":
-        return f"{language.tests} {path}"
-    return language.tests
+    if not language.of_files:
+        return language.tests
+    import shlex  # most commands name no test to run
+
+    of_language = [
+        path
+        for path in paths
+        if (other := _language(path)) is not None and other.tests == language.tests
+    ]
+    return f"{language.tests}{language.of_files}{shlex.join(of_language)}"
+
+
+def test_file_names(path: str) -> dict[str, list[str]]:
+    """What the tests of a source file are named after → the names of such test files, by the custom
+    of its language; nothing where no scanner of ours reads it.
+
+    A file that stands for its folder is called as that, too: `click/__init__.py`, `cart/index.ts`,
+    `cart/mod.rs`.
+    """
+    language = _language(path)
+    if language is None:
+        return {}
+    *folders, name = path.split("/")
+    stems = [name.rpartition(".")[0].strip("_")]
+    if name.rpartition(".")[0] in _OF_A_FOLDER and folders:
+        stems.insert(0, folders[-1])
+    return {stem: [name.format(stem=stem) for name in language.test_files] for stem in stems}
+
+
+_OF_A_FOLDER: Final = ("__init__", "index", "mod", "lib", "main")
 
 
 def test_mark(path: str) -> str:
@@ -246,9 +297,8 @@ def test_mark(path: str) -> str:
     """
     if not is_file_module(path):
         return ""
-    return next(
-        (language.test_mark for language in SCANNED if is_named(path, language.suffixes)), ""
-    )
+    language = _language(path)
+    return language.test_mark if language is not None else ""
 
 
 def is_named(path: str, suffixes: tuple[str, ...]) -> bool:
@@ -269,6 +319,18 @@ def scanner_of(path: str, scanners: Sequence[Scanner]) -> Scanner | None:
         if is_named(path, scanner.suffixes):
             return scanner
     return None
+
+
+def scan_file(
+    path: str, content: bytes, module: str, scanners: Sequence[Scanner]
+) -> Mapping[str, Any] | None:
+    """The facts of one content (see `hookspecs.Scanner.scan`); None where no scanner knows the file's
+    name. Nothing is stored.
+    """
+    scanner = scanner_of(path, scanners)
+    if scanner is None:
+        return None
+    return scanner.scan(content, path, module)
 
 
 def source_suffixes(scanners: Sequence[Scanner]) -> tuple[str, ...]:

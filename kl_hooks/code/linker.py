@@ -1075,12 +1075,16 @@ def _depending_links(path: str, imported: Iterable[Link], modules: ModuleIndex) 
         )
 
 
+RUNNERS: Final = ("pytest", "test")
+"""How the links from tests to their functions are called: of Python, and of other languages."""
+
+
 def test_links(tests: Sequence[Sequence[Any]]) -> Iterator[Row]:
     """test → the function that pytest, or another runner, calls for it; `tests`: see
     `code.file_facts.test_rows`.
     """
     for row in tests:
-        yield row[0], "calls", row[-1], row[1], "pytest" if ".py::" in row[0] else "test", 100
+        yield row[0], "calls", row[-1], row[1], RUNNERS[".py::" not in row[0]], 100
 
 
 def from_import_links(

@@ -225,7 +225,7 @@ def _nearest_test_file(code: Code, shown: Collection[str]) -> list[Ranked]:
 
 def _to_run(path: str) -> str:
     """`run: pytest tests/test_cart.py`; empty where the command is not known."""
-    command = test_command(path)
+    command = test_command([path])
     if not command:
         return ""
     return f"run: {command}"

@@ -17,6 +17,7 @@ from itertools import accumulate
 from math import log, sqrt
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from kl_hooks.code.languages import is_source
 from kl_hooks.code.query.lookup import REST, SIGNATURE, symbols_by_id
 from kl_hooks.context.signals import MOST_TEXT, without_report
 from kl_hooks.errors import EnvironmentProblem
@@ -149,7 +150,7 @@ _ABOUT_TESTS: Final = lazy_pattern(
 )
 _OTHER_SHARE: Final = 80
 """Percent that a test counts against source where a task is about tests."""
-_PATH: Final = lazy_pattern(r"(?<![\w./-])[\w./-]{1,300}\.py\b")
+_PATH: Final = lazy_pattern(r"(?<![\w./-])[\w./-]{1,300}\.\w{1,5}\b")
 
 
 _RANKED: Final = ("function", "method", "property", "type", "interface")
@@ -439,6 +440,7 @@ def _reasons(parts: Mapping[str, int]) -> tuple[str, ...]:
 
 def _update_history(ws: Workspace) -> None:
     """Bring the index of past commits up to HEAD; write nothing if it is."""
+    from kl_hooks.code.languages import scanners_of, source_suffixes
     from kl_hooks.git.commits import ancestors, touched_files
     from kl_hooks.git.repository import head
     from kl_hooks.index import history
@@ -447,12 +449,14 @@ def _update_history(ws: Workspace) -> None:
     tip = head(ws.repo)[0] if ws.repo else None
     if ws.repo is None or tip is None:
         return
+    suffixes = source_suffixes(scanners_of(ws))
+    ends = " ".join(suffixes)
     with ws.store.reading("graph") as db:
-        if db is not None and history.stored_head(db) == tip:
+        if db is not None and history.stored_head(db, ends) == tip:
             return
         shas = ancestors(ws.repo, history.LISTED)
         if db is not None:
-            missing = history.unknown_commits(db, shas)
+            missing = history.unknown_commits(db, ends, shas)
         else:
             missing = shas
     new = [
@@ -462,10 +466,10 @@ def _update_history(ws: Workspace) -> None:
             history.message_terms(redact(one.message)),
             tuple(history.Change(redact(path), redact(old)) for path, old in one.changes),
         )
-        for one in touched_files(ws.repo, missing, (".py",))
+        for one in touched_files(ws.repo, missing, suffixes)
     ]
     with ws.store.writing("graph") as db, db.transaction():
-        history.store_history(db, tip, shas, new)
+        history.store_history(db, tip, ends, shas, new)
 
 
 class StoredCode:
@@ -579,9 +583,11 @@ def merge(source: CodeRanking, other: CodeRanking, task: str) -> CodeRanking:
 
 
 def is_about_tests(task: str) -> bool:
-    """True for a task about tests, fixtures or examples, or one that names a file of these."""
+    """True for a task about tests, fixtures or examples, or one that names a source file of
+    these.
+    """
     return bool(_ABOUT_TESTS.search(task)) or any(
-        corpus_of(path) == OTHER for path in _PATH.findall(task)
+        is_source(path) and corpus_of(path) == OTHER for path in _PATH.findall(task)
     )
 
 

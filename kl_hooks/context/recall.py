@@ -24,6 +24,7 @@ from kl_hooks.context.package_log import ITEMS, SEARCH, events_newest_first
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.package import PLACE
+from kl_hooks.model.symbol import FILE_SIGN
 from kl_hooks.records.events import Event, insert_events
 
 if TYPE_CHECKING:
@@ -170,7 +171,8 @@ def _touched_by(repo: Repository, sha: str, parents: Sequence[str]) -> Touched |
     """Return what a commit changed; None of a merge, of a first commit, and of one that git does
     not have any more.
     """
-    from kl_hooks.context.replay import changed_symbols, read_source
+    from kl_hooks.code.languages import own_scanners, source_suffixes
+    from kl_hooks.context.replay import changed_symbols, dotted_module, read_source
     from kl_hooks.git.commits import touched_files
     from kl_hooks.git.files import files_at, read_files
 
@@ -189,24 +191,19 @@ def _touched_by(repo: Repository, sha: str, parents: Sequence[str]) -> Touched |
     files = {path for path in files & before.keys() if not path.startswith(_OWN)}
     if not files:
         return None
-    entries = [before[path] for path in sorted(files) if path.endswith(".py")]
+    scanners = own_scanners()
+    entries = [before[path] for path in sorted(files) if path.endswith(source_suffixes(scanners))]
     sources = {
-        entry.path: read_source(content, entry.path)
+        entry.path: source
         for entry, content in read_files(repo, entries, "objects")
+        if (source := read_source(content, entry.path, scanners)) is not None
     }
     symbols_changed = changed_symbols(repo, parents[0], sha, sources)
     names = (
-        (path, name.partition(":")[2].removeprefix(f"{_module(path)}."))
+        (path, name.partition(":")[2][len(dotted_module(path)) + 1 :])
         for path, name in symbols_changed
     )
     return Touched(frozenset(files), frozenset(names))
-
-
-def _module(path: str) -> str:
-    """The module's name as `replay.read_source` has it: the graph may know a shorter one, so only
-    the rest compares.
-    """
-    return path.removesuffix(".py").replace("/", ".")
 
 
 def compare(
@@ -223,7 +220,10 @@ def compare(
         for path in paths
     }
     symbols_shown = sum(
-        any(p == path and i.endswith((f".{name}", f":{name}")) for p, i in names)
+        any(
+            p == path and i.endswith((f".{name}", f":{name}", f"{FILE_SIGN}{name}"))
+            for p, i in names
+        )
         for path, name in touched.symbols
     )
     sources: dict[str, tuple[int, int, set[str]]] = {}

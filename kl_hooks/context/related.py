@@ -26,7 +26,13 @@ from kl_hooks.model.claim import OLDER_TREE, REFUTED, Claim, Tier
 from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.package import CODE, Candidate, Task, symbol_candidate
 from kl_hooks.model.request import BRIEF, Request
-from kl_hooks.model.symbol import is_test_path, language_of, record_node, split_id
+from kl_hooks.model.symbol import (
+    dotted_name,
+    is_test_path,
+    language_of,
+    record_node,
+    split_id,
+)
 from kl_hooks.model.text import counted, name_list, one_line
 from kl_hooks.proof.freshness import assess
 from kl_hooks.proof.measured import coverage_words
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
 
     from kl_hooks.context.policy import Policy
     from kl_hooks.git.repository import Repository
+    from kl_hooks.hookspecs import Scanner
     from kl_hooks.model.symbol import Symbol
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
@@ -100,6 +107,7 @@ def find_changes(ws: Workspace, span: str) -> Changes:
     is no commit.
     """
     from kl_hooks.arch.content import WORKTREE, changed_range, require_repository
+    from kl_hooks.code.languages import is_source, scanners_of
 
     repo = require_repository(ws)
     span_range = changed_range(ws, span)
@@ -122,14 +130,15 @@ def find_changes(ws: Workspace, span: str) -> Changes:
     ).decode("utf-8", "replace")
     paths: dict[str, None] = {}
     names: list[str] = []
+    scanners = scanners_of(ws)
     for part in re.split(r"(?m)^diff --git ", out)[1 : _CHANGED_FILES + 1]:
         # a path is the same on both sides (--no-renames): the half of `a/PATH b/PATH`
         head = part.partition("\n")[0].strip('"')
         path = head[len(head) // 2 + 3 :]
         paths[path] = None
-        if path.endswith(".py"):
+        if is_source(path):
             hunks = [[int(number or 1) for number in hunk] for hunk in _HUNK.findall(part)]
-            names += _symbols_at(repo, ws.root / path, path, _BLOBS.search(part), hunks)
+            names += _symbols_at(repo, ws.root / path, path, _BLOBS.search(part), hunks, scanners)
     if span_range.source == WORKTREE:
         last = "HEAD"
     else:
@@ -156,9 +165,10 @@ def _symbols_at(
     path: str,
     blobs: re.Match[str] | None,
     hunks: Sequence[Sequence[int]],
+    scanners: Sequence[Scanner],
 ) -> list[str]:
     """Return the innermost symbols that hold a changed line, before or after."""
-    from kl_hooks.code.scanner.python import scan_guarded
+    from kl_hooks.code.languages import scan_file
     from kl_hooks.git.objects import read_blobs
 
     if not blobs:
@@ -170,14 +180,18 @@ def _symbols_at(
         texts[1] = file.read_bytes()
     line_of_symbol: dict[str, int] = {}
     for side in (1, 0):  # as it is now comes first
-        rows = scan_guarded(texts[side] or b"", path, "m")["symbols"]
-        rows = [row for row in rows if not row[0].startswith(("namespace:", "field:"))]
+        facts = scan_file(path, texts[side] or b"", "m", scanners)
+        rows = [
+            row
+            for row in (facts["symbols"] if facts else ())
+            if not row[0].startswith(("namespace:", "field:"))
+        ]
         for hunk in hunks:
             first, count = hunk[2 * side : 2 * side + 2]
             for line in range(first, first + count):
                 around = [(row[1], row[0]) for row in rows if row[1] <= line <= row[2]]
                 if around:
-                    name = split_id(max(around)[1])[1].partition(".")[2]
+                    name = dotted_name(max(around)[1]).partition(".")[2]
                 else:
                     name = ""
                 if name:
@@ -194,7 +208,7 @@ def _changed_code(db: Database, changes: Changes) -> Iterator[Candidate]:
         path, _, own = name.rpartition(":")
         for symbol in symbols_of_path.get(path, ()):
             if (
-                split_id(symbol.id)[1].endswith(f".{own}")
+                dotted_name(symbol.id).endswith(f".{own}")
                 and qualname(symbol_candidate(symbol, "")) == own
             ):
                 ids[symbol.id] = None
@@ -219,7 +233,7 @@ def _changed_code(db: Database, changes: Changes) -> Iterator[Candidate]:
     for test in list(tests)[:_USERS]:
         path, _, own = test.removeprefix("test:").partition("::")
         for symbol in symbols_in_file(db, path):
-            if split_id(symbol.id)[1].endswith("." + own.replace("::", ".")):
+            if dotted_name(symbol.id).endswith("." + own.replace("::", ".")):
                 yield symbol_candidate(symbol, f"a test of {split_id(tests[test])[1]}, {reason}")
 
 

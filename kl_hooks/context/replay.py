@@ -13,10 +13,19 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import log
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.code.modules import ModuleIndex, file_links, imported_names, module_names
-from kl_hooks.code.scanner.python import scan_guarded
+from kl_hooks.arch.import_survey import build_index, paths_by_module
+from kl_hooks.code.languages import (
+    READ_NAMES,
+    is_file_module,
+    is_source,
+    own_scanners,
+    scan_file,
+    scanner_of,
+    source_suffixes,
+)
 from kl_hooks.context.gather import Gathered
 from kl_hooks.context.page import assemble
 from kl_hooks.context.ranking import (
@@ -31,7 +40,7 @@ from kl_hooks.context.ranking import (
 )
 from kl_hooks.context.signals import read_signals
 from kl_hooks.git.commits import TouchedFiles, ancestors, touched_files
-from kl_hooks.git.files import files_at, read_files
+from kl_hooks.git.files import FileEntry, files_at, read_files
 from kl_hooks.git.repository import git_in
 from kl_hooks.index.history import Change, MemoryHistory, PastCommit, message_terms
 from kl_hooks.index.index import split_all
@@ -48,11 +57,12 @@ from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.package import CODE
 from kl_hooks.model.package import Task as PackageTask
 from kl_hooks.model.request import Request
-from kl_hooks.model.symbol import is_test_path
+from kl_hooks.model.symbol import is_test_path, last_name
 from kl_hooks.model.text import counted, one_line, safe_text
 
 if TYPE_CHECKING:
     from kl_hooks.git.repository import Repository
+    from kl_hooks.hookspecs import Scanner
     from kl_hooks.index.history import History
 
 KL: Final = "kl context"
@@ -113,7 +123,7 @@ class Replayed(NamedTuple):
 
 _SCRUBBED: Final = lazy_pattern(
     r"""(?x) https?://\S+ | \S+@\S+\.\w+ | \(?(?:\#|GH-?|gh-?)\d+\)? | \b[0-9a-f]{7,40}\b
-    | (?<![\w`])[\w.-]*/[\w./-]+ | \b[\w-]+\.(?:pyi?|rst|md|txt|toml|cfg|ya?ml|json|html?)\b"""
+    | (?<![\w`])[\w.-]*/[\w./-]+ | \b[\w-]+\.(?:pyi?|[cm]?[jt]sx?|rs|rst|md|txt|toml|cfg|ya?ml|json|html?)\b"""
 )
 _TRAILER: Final = lazy_pattern(
     r"(?m)^(?:[A-Z][A-Za-z-]+-by|Change-Id|Fixes|Closes|Refs?|See): .*$|^\(cherry picked .*$"
@@ -132,11 +142,12 @@ def find_tasks(repo: Repository, last: int, most: int, seed: int) -> list[Task]:
     """At most `most` of the `last` commits, chosen by `seed`: with few source files and some
     words.
     """
-    commits = touched_files(repo, ancestors(repo, last), (".py",))
+    suffixes = source_suffixes(own_scanners())
+    commits = touched_files(repo, ancestors(repo, last), suffixes)
     order = random.Random(seed).sample(commits, len(commits))
     tasks: list[Task] = []
     for commit in order:
-        task = _task(repo, commit)
+        task = _task(repo, commit, suffixes)
         if task is not None:
             tasks.append(task)
         if len(tasks) == most:
@@ -144,7 +155,7 @@ def find_tasks(repo: Repository, last: int, most: int, seed: int) -> list[Task]:
     return tasks
 
 
-def _task(repo: Repository, commit: TouchedFiles) -> Task | None:
+def _task(repo: Repository, commit: TouchedFiles, suffixes: Sequence[str]) -> Task | None:
     text = scrub(commit.message)
     words = read_query(text).weights
     source = {old or path for path, old in commit.changes if corpus_of(old or path) == SOURCE}
@@ -155,7 +166,7 @@ def _task(repo: Repository, commit: TouchedFiles) -> Task | None:
     )
     if len(parents) != 1:
         return None
-    there = {entry.path for entry in files_at(repo, parents[0], (".py",))}
+    there = {entry.path for entry in files_at(repo, parents[0], suffixes)}
     files = frozenset(source & there)
     if not files:
         return None
@@ -179,8 +190,15 @@ class Source(NamedTuple):
 class MemoryCode:
     """The source of a revision, as ranking reads it."""
 
-    def __init__(self, files: Mapping[str, Source], history: History) -> None:
+    def __init__(
+        self,
+        files: Mapping[str, Source],
+        history: History,
+        settings_by_path: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    ) -> None:
+        """`settings_by_path`: what configuration files state about imports."""
         self.files = files
+        self._settings_by_path = settings_by_path
         self.postings = MemoryPostings({path: one.terms for path, one in files.items()})
         self.history: History | None = history
         self._importers: dict[str, set[str]] | None = None
@@ -205,7 +223,7 @@ class MemoryCode:
         paths_of_name: dict[str, list[str]] = {}
         for path, source in self.files.items():
             for row in source.symbols:
-                name = row.id.rpartition(".")[2]
+                name = last_name(row.id)
                 if name in names and row.kind not in _UNRANKED:
                     paths_of_name.setdefault(name, []).append(path)
         return paths_of_name
@@ -215,12 +233,12 @@ class MemoryCode:
         paths_of_name: dict[str, list[str]] = {}
         for path, source in self.files.items():
             if source.symbols:
-                module = source.symbols[0].id.partition(":")[2]
+                start = len(source.symbols[0].id.partition(":")[2]) + 1
             else:
-                module = ""
+                start = 0
             for row in source.symbols:
-                parent, _, name = row.id.partition(":")[2].rpartition(".")
-                if name in names and parent == module and row.kind in OUTERMOST:
+                name = row.id.partition(":")[2][start:]
+                if name in names and row.kind in OUTERMOST:
                     paths_of_name.setdefault(name, []).append(path)
         return paths_of_name
 
@@ -228,13 +246,18 @@ class MemoryCode:
         """As `CodeReader.importers`."""
         if self._importers is None:
             self._importers = {}
-            facts = {path: {"imports": source.imports} for path, source in self.files.items()}
-            modules = ModuleIndex(module_names(list(facts), imported_names(facts.values())))
-            for path, source in self.files.items():
-                for link in file_links(path, source.imports, modules):
-                    self._importers.setdefault(
-                        modules.path_of(link.target.partition(":")[2]), set()
-                    ).add(path)
+            facts = {
+                path: {"error": "", "imports": source.imports}
+                for path, source in self.files.items()
+            } | {
+                path: {"error": "", "imports": [], "settings": settings}
+                for path, settings in self._settings_by_path.items()
+            }
+            index = build_index([FileEntry(path, "", "") for path in facts], facts)
+            path_of_module = paths_by_module(index.modules)
+            for path, flat in index.links.items():
+                for target in flat[0::4]:
+                    self._importers.setdefault(path_of_module.get(target, ""), set()).add(path)
         return {path: self._importers.get(path, set()) for path in paths}
 
 
@@ -243,15 +266,18 @@ class Replay:
 
     def __init__(self, repo: Repository, name: str) -> None:
         self._repo, self._name = repo, name
+        self._scanners = own_scanners()
+        self._suffixes = source_suffixes(self._scanners)
         self._sources: dict[tuple[str, str], Source] = {}
+        self._settings: dict[tuple[str, str], Mapping[str, str]] = {}
         self._commits: dict[str, PastCommit] = {}
 
     def replay(self, task: Task) -> Replayed:
         """What every method finds for a task."""
-        code = MemoryCode(self._files(task.parent), self._history(task.parent))
+        code = self.code(task.parent)
         gold = self.changed_symbols(task)
         words = set(re.findall(r"\w+", task.text))
-        named = any(one.rpartition(".")[2] in words for one in gold)
+        named = any(last_name(one) in words for one in gold)
         rankings: dict[str, CodeRanking] = {
             "grep": _grep(code, task.text),
             "BM25 file": _bm25_files(code, task.text),
@@ -268,22 +294,43 @@ class Replay:
         missing = task.files.difference(one.path for one in rankings[KL].files[:10])
         return Replayed(self._name, task, gold, named, results, missing)
 
+    def code(self, rev: str) -> MemoryCode:
+        """The source and the history of a revision."""
+        return MemoryCode(self._files(rev), self._history(rev), self._settings_by_path(rev))
+
     def _files(self, rev: str) -> dict[str, Source]:
         entries = [
             entry
-            for entry in files_at(self._repo, rev, (".py",))
+            for entry in files_at(self._repo, rev, self._suffixes)
             if corpus_of(entry.path) == SOURCE
         ]
         missing = [entry for entry in entries if (entry.path, entry.blob) not in self._sources]
         for entry, content in read_files(self._repo, missing, "objects"):
-            self._sources[entry.path, entry.blob] = read_source(content, entry.path)
+            source = read_source(content, entry.path, self._scanners)
+            if source is not None:
+                self._sources[entry.path, entry.blob] = source
         keys = ((entry.path, entry.blob) for entry in entries)
         return {key[0]: self._sources[key] for key in keys if key in self._sources}
+
+    def _settings_by_path(self, rev: str) -> dict[str, Mapping[str, str]]:
+        """What the configuration files of a revision state about imports."""
+        entries = [
+            entry
+            for entry in files_at(self._repo, rev, READ_NAMES)
+            if not is_source(entry.path) and scanner_of(entry.path, self._scanners)
+        ]
+        missing = [entry for entry in entries if (entry.path, entry.blob) not in self._settings]
+        for entry, content in read_files(self._repo, missing, "objects"):
+            facts = scan_file(entry.path, content, entry.path, self._scanners) or {}
+            stated = facts.get("outline", {}).get("settings", {})
+            self._settings[entry.path, entry.blob] = stated
+        keys = ((entry.path, entry.blob) for entry in entries)
+        return {key[0]: self._settings[key] for key in keys if key in self._settings}
 
     def _history(self, rev: str) -> MemoryHistory:
         shas = ancestors(self._repo, 6000, rev)
         missing = [sha for sha in shas if sha not in self._commits]
-        for commit in touched_files(self._repo, missing, (".py",)):
+        for commit in touched_files(self._repo, missing, self._suffixes):
             changes = tuple(Change(*change) for change in commit.changes)
             self._commits[commit.sha] = PastCommit(
                 commit.sha, commit.time, message_terms(commit.message), changes
@@ -332,9 +379,22 @@ def changed_symbols(
     return frozenset(changed)
 
 
-def read_source(content: bytes, path: str) -> Source:
-    """A file's content as the replay needs it. Never raises for bad source."""
-    facts = scan_guarded(content, path, path.removesuffix(".py").replace("/", "."))
+def dotted_module(path: str) -> str:
+    """The name of a file's module in the IDs of `read_source`: the graph may know a shorter one of a
+    module of Python's.
+    """
+    if is_file_module(path):
+        return path
+    return path.removesuffix(".py").replace("/", ".")
+
+
+def read_source(content: bytes, path: str, scanners: Sequence[Scanner]) -> Source | None:
+    """A file's content as the replay needs it; None where no scanner reads it. Never raises for bad
+    source.
+    """
+    facts = scan_file(path, content, dotted_module(path), scanners)
+    if facts is None:
+        return None
     rows = facts["symbols"]
     words = [split_all(text[3]).lower().split() for text in facts["text"]]
     docs = [(text[0], Counter(some)) for text, some in zip(facts["text"], words, strict=True)]

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.context.brief import TESTS
 from kl_hooks.context.build import build
+from kl_hooks.context.replay import dotted_module
 from kl_hooks.index.postings import SOURCE, corpus_of
 from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.package import PLACE
 from kl_hooks.model.request import BRIEF, Request
+from kl_hooks.model.symbol import dotted_name, last_name
 from kl_hooks.model.text import counted
 
 if TYPE_CHECKING:
@@ -78,8 +80,7 @@ def judge(package: Package, replayed: Replayed) -> Brief:
     files = {path for path in files if corpus_of(path) == SOURCE}
     tests = {item.candidate.path for item in package.items if item.candidate.kind == TESTS}
     symbols = sum(
-        any(_shows(item, identifier.partition(":")[2]) for item in places)
-        for identifier in replayed.symbols
+        any(_shows(item, identifier) for item in places) for identifier in replayed.symbols
     )
     return Brief(
         len(files),
@@ -92,14 +93,14 @@ def judge(package: Package, replayed: Replayed) -> Brief:
     )
 
 
-def _shows(item: Item, dotted: str) -> bool:
-    """Whether an item shows a symbol of its file: `close(self)` on its own line, `Slot.close:88`
-    among further names. `dotted`: its name, whose beginning is the path (`replay.read_source`).
+def _shows(item: Item, identifier: str) -> bool:
+    """Whether an item shows a symbol (its ID as `replay.read_source` has it) of its file:
+    `close(self)` on its own line, `Slot.close:88` among further names.
     """
-    module = item.candidate.path.removesuffix(".py").replace("/", ".")
-    name = re.escape(dotted.rpartition(".")[2])
+    name = re.escape(last_name(identifier))
     is_named = re.search(rf"(?<!\w){name}(?:[:(]|  |$)", item.text, re.MULTILINE)
-    return dotted.startswith(f"{module}.") and is_named is not None
+    is_in_file = dotted_name(identifier).startswith(f"{dotted_module(item.candidate.path)}.")
+    return is_in_file and is_named is not None
 
 
 def brief_figures(briefs: Sequence[Brief]) -> dict[str, Any]:

@@ -114,59 +114,83 @@ class StoredHistory:
 
     def __init__(self, db: Rows) -> None:
         self._db = db
-        rows = db.rows("SELECT packed FROM history_state")
+        rows = db.rows("SELECT packed FROM source_history")
         self.times, self.lengths, self.files = _unpacked(rows[0][0]) if rows else ([], [], [])
 
     def find(self, terms: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
         """As `History.find`."""
         commits_by_term: dict[str, list[tuple[int, int]]] = {}
         for batch in chunks(sorted(set(terms))):
-            sql = f"SELECT term, commits FROM history_terms WHERE term IN ({placeholders(batch)})"
+            sql = f"SELECT term, commits FROM source_history_terms WHERE term IN ({placeholders(batch)})"
             for term, commits in self._db.rows(sql, batch):
                 numbers = [*map(int, commits.split())]
                 commits_by_term[term] = list(zip(numbers[::2], numbers[1::2], strict=True))
         return commits_by_term
 
 
-def stored_head(db: Rows) -> str:
-    """The commit that the stored history is of; empty: there is none."""
-    rows = db.rows("SELECT head FROM history_state")
+def stored_head(db: Rows, ends: str) -> str:
+    """The commit that the stored history is of; empty: there is none in which files of these names
+    count as source.
+
+    `ends`: the ends of the names, between spaces.
+    """
+    rows = db.rows("SELECT head FROM source_history WHERE ends = ?", (ends,))
     if not rows:
         return ""
     return str(rows[0][0])
 
 
-def unknown_commits(db: Rows, shas: Sequence[str]) -> list[str]:
-    """Those of these commits that git has not been asked about, in their order."""
-    stored = {sha for (sha,) in db.rows("SELECT sha FROM past_commits")}
+def unknown_commits(db: Rows, ends: str, shas: Sequence[str]) -> list[str]:
+    """Those of these commits that git has not been asked about, in their order. `ends`: as in
+    `stored_head`.
+    """
+    stored = {sha for (sha,) in db.rows("SELECT sha FROM source_commits WHERE ends = ?", (ends,))}
     return [sha for sha in shas if sha not in stored]
 
 
-def store_history(db: Rows, head: str, shas: Sequence[str], new: Iterable[PastCommit]) -> None:
+def store_history(
+    db: Rows, head: str, ends: str, shas: Sequence[str], new: Iterable[PastCommit]
+) -> None:
     """Store what new commits touched, and the history of `shas`, newest first. Inside one
-    transaction.
+    transaction. `ends`: as in `stored_head`.
     """
     rows = (
-        (one.sha, one.time, json.dumps(one.terms, ensure_ascii=False), json.dumps(one.changes))
+        (
+            one.sha,
+            one.time,
+            json.dumps(one.terms, ensure_ascii=False),
+            json.dumps(one.changes),
+            ends,
+        )
         for one in new
     )
     db.many(
-        "INSERT OR REPLACE INTO past_commits (sha, time, terms, changes) VALUES (?, ?, ?, ?)", rows
+        "INSERT OR REPLACE INTO source_commits (sha, time, terms, changes, ends)"
+        " VALUES (?, ?, ?, ?, ?)",
+        rows,
     )
-    stored = {row[0]: row for row in db.rows("SELECT sha, time, terms, changes FROM past_commits")}
+    stored = {
+        row[0]: row
+        for row in db.rows(
+            "SELECT sha, time, terms, changes FROM source_commits WHERE ends = ?", (ends,)
+        )
+    }
     history = MemoryHistory([_commit(stored[sha]) for sha in shas if sha in stored])
-    db.execute("DELETE FROM history_state")
-    db.execute("DELETE FROM history_terms")
+    db.execute("DELETE FROM source_history")
+    db.execute("DELETE FROM source_history_terms")
     texts = (
         (term, " ".join(f"{a} {b}" for a, b in history.postings[term]))
         for term in sorted(history.postings)
     )
-    db.many("INSERT INTO history_terms (term, commits) VALUES (?, ?)", texts)
-    db.execute("INSERT INTO history_state (head, packed) VALUES (?, ?)", (head, _packed(history)))
+    db.many("INSERT INTO source_history_terms (term, commits) VALUES (?, ?)", texts)
+    db.execute(
+        "INSERT INTO source_history (head, ends, packed) VALUES (?, ?, ?)",
+        (head, ends, _packed(history)),
+    )
     if len(stored) > 3 * LISTED:  # commits of other branches stay until there are many of them
         wanted = set(shas)
         db.many(
-            "DELETE FROM past_commits WHERE sha = ?",
+            "DELETE FROM source_commits WHERE sha = ?",
             [(sha,) for sha in stored if sha not in wanted],
         )
 

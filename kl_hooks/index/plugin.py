@@ -66,7 +66,8 @@ CREATE TABLE term_totals (
     lengths TEXT NOT NULL        -- as in term_files
 );
 CREATE TABLE past_commits (
-    -- What a commit says and touched: asked of git once.
+    -- What a commit says and touched: asked of git once. This table and the next two are for an earlier kl, which may
+    -- share this database, alone: it counts only files of Python (`source_commits` and its neighbors: all languages).
     sha TEXT PRIMARY KEY,
     time INTEGER NOT NULL,       -- author's, seconds since 1970
     terms TEXT NOT NULL,         -- JSON: term of the message → how often
@@ -78,6 +79,29 @@ CREATE TABLE history_state (
     packed BLOB NOT NULL         -- see index/history.py
 );
 CREATE TABLE history_terms (
+    -- Which of these commits have a term in their message.
+    term TEXT PRIMARY KEY,
+    commits TEXT NOT NULL        -- number of the commit and how often it has the term, between spaces
+) WITHOUT ROWID;
+"""
+
+
+_HISTORY: Final = """
+CREATE TABLE source_commits (
+    -- What a commit says and which source files it touched: asked of git once.
+    sha TEXT PRIMARY KEY,
+    time INTEGER NOT NULL,       -- author's, seconds since 1970
+    terms TEXT NOT NULL,         -- JSON: term of the message → how often
+    changes TEXT NOT NULL,       -- JSON: [[path, path before a rename or empty], …]
+    ends TEXT NOT NULL           -- of the names of what counted as a source file, between spaces
+) WITHOUT ROWID;
+CREATE TABLE source_history (
+    -- One row: the commits that HEAD has, newest first, and the files they touched by their names of today.
+    head TEXT NOT NULL,
+    ends TEXT NOT NULL,          -- as above
+    packed BLOB NOT NULL         -- see index/history.py
+);
+CREATE TABLE source_history_terms (
     -- Which of these commits have a term in their message.
     term TEXT PRIMARY KEY,
     commits TEXT NOT NULL        -- number of the commit and how often it has the term, between spaces
@@ -103,7 +127,9 @@ CREATE TABLE vector_blocks (
 # step 6 the files of a segment were JSON
 INDEX: Final = Schema("index", "graph", (TABLES,), before=6)
 
-kl_schema = schema_hook(INDEX, Schema("vectors", "graph", (_VECTORS,)))
+kl_schema = schema_hook(
+    INDEX, Schema("history", "graph", (_HISTORY,)), Schema("vectors", "graph", (_VECTORS,))
+)
 """What can be found by words, the terms of it and of source, and past commits; and vectors."""
 
 

@@ -147,9 +147,11 @@ SCRIPT_TEST: Final = lazy_pattern(
 def is_test_path(path: str) -> bool:
     """Return whether a path is one that users of pytest, vitest or jest keep tests in."""
     *folders, name = path.split("/")
-    if not {"test", "tests", "testing"}.isdisjoint(folders):
+    if not {"test", "tests"}.isdisjoint(folders) or SCRIPT_TEST.fullmatch(path) is not None:
         return True
-    return name.startswith(("test_", "conftest.")) or SCRIPT_TEST.fullmatch(path) is not None
+    # `src/helper/testing/` of a package of npm is what it offers to tests of others
+    is_python = name.endswith((".py", ".pyi"))
+    return name.startswith(("test_", "conftest.")) or (is_python and "testing" in folders)
 
 
 class Symbol(NamedTuple):
@@ -206,13 +208,13 @@ def dotted_name(identifier: str) -> str:
 
 def last_name(identifier: str) -> str:
     """The last part of an Id, by which people look for it."""
-    if FILE_SIGN in identifier and not identifier.startswith("file:"):
+    if FILE_SIGN in identifier and not identifier.startswith(("file:", "test:")):
         return identifier.rpartition(FILE_SIGN)[2].rpartition(".")[2]
     if identifier.startswith("namespace:"):
         identifier = identifier.partition("@")[0]
         # a dotted name has no slash: this module is named by its path
         if "/" in identifier:
             return identifier.rpartition("/")[2]
-    return identifier.rpartition("::" if identifier.startswith("test:") else ".")[2].rpartition(
-        ":"
-    )[2]
+    if identifier.startswith("test:"):
+        return identifier.rpartition("::")[2]
+    return identifier.rpartition(".")[2].rpartition(":")[2]

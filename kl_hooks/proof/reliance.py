@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from kl_hooks.code.languages import test_file_names
+from kl_hooks.code.linker import RUNNERS
 from kl_hooks.code.query.lookup import symbols_by_id
 from kl_hooks.evidence.executed import test_path
 from kl_hooks.graph import links
@@ -76,15 +78,22 @@ def _users(
         )
         for symbol in symbols
     }
-    user_by_id = symbols_by_id(db, sorted(set().union(*sources.values())))
+    users = sorted(set().union(*sources.values()))
+    # where tests are written beside the code, as in Rust, the path does not show that
+    functions_of_tests = {
+        user
+        for user, user_links in links.of_many(db, users, incoming=True, relation="calls").items()
+        if any(link.method in RUNNERS for link in user_links)
+    }
+    user_by_id = symbols_by_id(db, [user for user in users if user not in functions_of_tests])
     shown = {
         identifier: user
         for identifier, user in user_by_id.items()
         if not is_test_path(user.path) and is_shown(identifier, user.path)
     }
     return {
-        symbol: [shown[identifier] for identifier in users if identifier in shown]
-        for symbol, users in sources.items()
+        symbol: [shown[identifier] for identifier in sources_of_symbol if identifier in shown]
+        for symbol, sources_of_symbol in sources.items()
     }
 
 
@@ -103,15 +112,19 @@ def test_files_by_worth(tests: Mapping[str, Collection[str]]) -> list[str]:
 
 def test_files_named_after(db: Database, paths: Iterable[str]) -> Iterator[str]:
     """Yield the test file that is named after each file: `tests/test_termui.py` of
-    `click/termui.py`; of several the one whose folders are most alike.
+    `click/termui.py`, `src/cart.test.ts` of `src/cart.ts`; of several the one whose folders are most
+    alike.
     """
     for path in paths:
-        *folders, name = path.removesuffix(".py").split("/")
-        stem = (folders[-1] if name == "__init__" and folders else name).strip("_")
-        wanted = (f"test_{stem}.py", f"{stem}_test.py")
-        # LIKE takes `_` for any sign: compared again below
-        sql = "SELECT path FROM files WHERE path LIKE ? OR path LIKE ?"
-        rows = db.rows(sql, tuple(f"%{file_name}" for file_name in wanted))
+        folders = path.split("/")[:-1]
+        names = test_file_names(path)
+        if not names:
+            continue
+        wanted = {name for names_of_stem in names.values() for name in names_of_stem}
+        # of 48 names a file has one: LIKE, for which `_` is any sign, finds those to be compared
+        conditions = " OR ".join("path LIKE ?" for _ in names)
+        sql = f"SELECT path FROM files WHERE {conditions} ORDER BY path"
+        rows = db.rows(sql, [f"%{stem}%" for stem in names])
         fitting = [
             test for (test,) in rows if is_test_path(test) and test.rpartition("/")[2] in wanted
         ]

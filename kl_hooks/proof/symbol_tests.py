@@ -132,8 +132,12 @@ def tests_calling(db: Database, ids: Sequence[str]) -> dict[str, set[str]]:
         name: {link.source for link in some if link.source.startswith("test:")}
         for name, some in starts.items()
     }
+    # a test of vitest and the like is itself what calls; of pytest it is called for its function
     return {
-        one: set().union(*(tests.get(user, set()) for user in some)) for one, some in users.items()
+        one: {user for user in some if user.startswith("test:")}.union(
+            *(tests.get(user, set()) for user in some)
+        )
+        for one, some in users.items()
     }
 
 

@@ -731,15 +731,17 @@ def _note_imports(session: Session, line: str, folder: str) -> None:
 
 
 def _texts_before(event: Event, folder: str) -> dict[str, str | None]:
-    """The Python files that a call has changed, and what each was before; None: that is not
+    """The source files that a call has changed, and what each was before; None: that is not
     known.
     """
+    from kl_hooks.code.languages import is_source
+
     root = _top(folder)
     texts: dict[str, str | None] = {}
     for name, change in _changes(event.given):
         full = os.path.realpath(os.path.join(folder, name))  # noqa: PTH118
         path = os.path.relpath(full, root).replace(os.sep, "/")
-        if path.endswith((".py", ".pyi")) and not path.startswith("../") and change:
+        if is_source(path) and not path.startswith("../") and change:
             texts[path] = _undone(change, _read(full))
     return texts
 

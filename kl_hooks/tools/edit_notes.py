@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from kl_hooks.code.languages import scan_file, scanners_of, test_command
 from kl_hooks.code.query.lookup import symbols_in_file
-from kl_hooks.code.scanner.python import scan_guarded
 from kl_hooks.evidence.executed import test_path
 from kl_hooks.model.definitions import NamedTuple
-from kl_hooks.model.symbol import last_name, split_id
+from kl_hooks.model.symbol import FILE_SIGN, is_test_path, last_name, split_id
 from kl_hooks.model.text import counted, defuse, name_list, one_line
 from kl_hooks.proof.reliance import reliance, test_files_by_worth, test_files_named_after
 from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
+    from kl_hooks.hookspecs import Scanner
     from kl_hooks.model.symbol import Symbol
     from kl_hooks.proof.reliance import IsShown
     from kl_hooks.store.database import Database
@@ -72,8 +73,9 @@ def edit_note(
         if user.id not in changed and split_id(user.id)[0] in _KINDS
     }
     # who edits a test file runs it
+    edited = {path for path in path_of.values() if is_test_path(path)}
     tests_of = {
-        symbol: [test for test in tests if test_path(test) != path_of[symbol]]
+        symbol: [test for test in tests if test_path(test) not in edited]
         for symbol, tests in relies.tests.items()
     }
     tests = set[str]().union(*tests_of.values())
@@ -108,12 +110,13 @@ def _changed(ws: Workspace, db: Database, path: str, text_before: str | None) ->
     if not rows:
         return []  # a new file
     module = str(rows[0][0])
-    after = _hashes(read_small(ws.root / path, within=ws.root) or b"", path, module)
+    scanners = scanners_of(ws)
+    after = _hashes(read_small(ws.root / path, within=ws.root) or b"", path, module, scanners)
     if after is None:
         return []
     before = None
     if text_before is not None:
-        before = _hashes(text_before.encode("utf-8", "replace"), path, module)
+        before = _hashes(text_before.encode("utf-8", "replace"), path, module, scanners)
     if before is None:
         before = {symbol.id: symbol.content_hash for symbol in symbols_in_file(db, path)}
     changed = [
@@ -132,10 +135,12 @@ def _changed(ws: Workspace, db: Database, path: str, text_before: str | None) ->
     ]
 
 
-def _hashes(content: bytes, path: str, module: str) -> dict[str, str] | None:
+def _hashes(
+    content: bytes, path: str, module: str, scanners: Sequence[Scanner]
+) -> dict[str, str] | None:
     """Return ID → content hash of what a file defines; None where it does not parse."""
-    facts = scan_guarded(content, path, module)
-    if facts.get("error"):
+    facts = scan_file(path, content, module, scanners)
+    if facts is None or facts["error"]:
         return None
     return {row[0]: row[5] for row in facts["symbols"]}
 
@@ -180,13 +185,14 @@ def _tests_part(subject: str, tests: _Tests) -> Iterator[str]:
     verb = "execute" if tests.is_executed else "call"
     if tests.number == 1:
         verb = f"{verb}s"
-    command = f"pytest {' '.join(tests.files[:_TEST_FILES])}"
-    yield f"{counted(tests.number, 'test')} {verb} {subject}: {command}"
+    yield f"{counted(tests.number, 'test')} {verb} {subject}: {test_command(tests.files[:_TEST_FILES])}"
 
 
 def _short_name(identifier: str) -> str:
     """Return `Cart.total` of `method:shop.cart.Cart.total`, and `total` of a function."""
     kind, name = split_id(identifier)
+    if FILE_SIGN in name:
+        return name.rpartition(FILE_SIGN)[2]
     parts = name.split(".")
     if kind in ("method", "property"):
         return ".".join(parts[-2:])

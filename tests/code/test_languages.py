@@ -142,10 +142,31 @@ def test_attributes_that_mark_a_test_in_rust(mark: str) -> None:
 
 def test_a_test_file_is_run_by_the_command_of_its_language() -> None:
     paths = ("tests/test_a.py", "web/a.test.ts", "tests/shop.rs", "shop_test.go")
-    assert [languages.test_command(path) for path in paths] == [
+    assert [languages.test_command([path]) for path in paths] == [
         "pytest tests/test_a.py",
-        "npm test",
+        "npm test -- web/a.test.ts",
         "cargo test",
         "",
     ]
+    several = ["web/(shop)/a.spec.tsx", "web/b.test.js", "tests/test_a.py"]
+    assert languages.test_command(several) == "npm test -- 'web/(shop)/a.spec.tsx' web/b.test.js"
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("src/cart.py", {"test_cart.py", "cart_test.py"}),
+        ("shop/__init__.py", {"test_shop.py", "shop_test.py", "test_init.py", "init_test.py"}),
+        ("src/cart/index.tsx", {"cart.test.ts", "index.spec.tsx"}),
+        ("src/cart.mjs", {"cart.test.mjs", "cart.spec.ts"}),
+        ("src/cart/mod.rs", {"cart.rs", "mod_test.rs"}),
+        ("shop.go", set()),
+    ],
+)
+def test_the_names_of_files_with_the_tests_of_a_file(path: str, named: set[str]) -> None:
+    names = languages.test_file_names(path).values()
+    assert named <= {name for names_of_stem in names for name in names_of_stem}
+
+
+def test_what_marks_a_test() -> None:
     assert languages.test_mark("web/a.test.ts") == languages.test_mark("tests/test_a.py") == ""

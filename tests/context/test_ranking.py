@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kl_hooks.code.languages import own_scanners
 from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.context.gather import code_of, near_code
 from kl_hooks.context.ranking import (
@@ -29,12 +30,19 @@ from kl_hooks.context.ranking import (
     rank,
     rank_code,
 )
-from kl_hooks.context.replay import MemoryCode, read_source
+from kl_hooks.context.replay import MemoryCode, Source, read_source
 from kl_hooks.index.history import Change, MemoryHistory, PastCommit, StoredHistory, message_terms
 from kl_hooks.index.postings import SOURCE, WEIGHTS, Field, corpus_of, path_terms, read_query, terms
 from kl_hooks.proof.symbol_tests import Suspect
 from kl_hooks.workspace import Workspace
 from tests.support import Checkout, checkout
+
+
+def _read(text: str, path: str) -> Source:
+    source = read_source(text.encode(), path, own_scanners())
+    assert source is not None
+    return source
+
 
 FILES = {
     "src/shop/price.py": (
@@ -67,7 +75,7 @@ def code(files: dict[str, str], commits: list[tuple[str, str]] = COMMITS) -> Mem
         for n, (message, path) in enumerate(commits)
     ]
     return MemoryCode(
-        {path: read_source(text.encode(), path) for path, text in files.items()},
+        {path: _read(text, path) for path, text in files.items()},
         MemoryHistory(past),
     )
 
@@ -446,7 +454,7 @@ def test_a_pasted_failure_leads_to_its_frames_and_to_what_changed_with_its_test(
         for n, some in enumerate(changes)
     ]
     reader = MemoryCode(
-        {path: read_source(text.encode(), path) for path, text in files.items()},
+        {path: _read(text, path) for path, text in files.items()},
         MemoryHistory(past),
     )
     plain = [one.path for one in rank(reader, "a request to answer").files]

@@ -106,6 +106,18 @@ def test_a_commit_is_compared_with_the_package_that_it_names(repo: Checkout) -> 
     assert "  utility 0" not in repo.kl("context", TASK, "--explain", "--profile", "rrf").stdout
 
 
+def test_symbols_of_typescript_are_compared(repo: Checkout) -> None:
+    shop(repo)
+    cart = "export class Cart {\n  total(): number {\n    return 1\n  }\n}\n"
+    repo.write("web/cart.ts", cart)
+    repo.commit("A cart")
+    package(repo, "The Cart has the wrong total")
+    repo.write("web/cart.ts", cart.replace("return 1", "return 2"))
+    repo.commit("Sum the lines")
+    found = recall(repo)
+    assert (found["symbols"], found["symbols_found"]) == (1, 1)
+
+
 def test_what_is_missing_is_named_and_what_is_not_known_is_counted(repo: Checkout) -> None:
     shop(repo)
     made = package(repo, "unrelated helper")

@@ -91,6 +91,40 @@ def test_the_answer_is_what_the_commit_changed(repo: Checkout) -> None:
     assert difference([price, mail], "history", 10, 0) == (1.0, 1.0, 1.0)
 
 
+def test_commits_in_typescript_and_rust_are_tasks_too(tmp_path: Path, home: Path) -> None:
+    files = {
+        "web/cart.ts": "import { round } from './price'\nexport class Cart {\n"
+        "  total(): number {\n    return round(1)\n  }\n}\n",
+        "web/price.ts": "export function round(n: number) {\n  return n\n}\n",
+        "web/price.test.ts": "it('rounds', () => {})\n",
+        "src/lib.rs": "pub mod letters {\n    pub fn greet() -> u8 {\n        1\n    }\n}\n",
+        "Cargo.toml": '[package]\nname = "shop"\n',
+        "package.json": "{}\n",
+    }
+    made = checkout(tmp_path / "shop", files, kl=False)
+    made.write("web/cart.ts", files["web/cart.ts"].replace("round(1)", "round(2)"))
+    made.write("web/price.test.ts", "it('rounds half up', () => {})\n")
+    made.commit("Totals of the cart in cart.ts are rounded twice")
+    made.write("src/lib.rs", files["src/lib.rs"].replace("1", "2"))
+    made.commit("The letters greet politely at last")
+    repo = repository(made)
+    replayed = [Replay(repo, "shop").replay(task) for task in find_tasks(repo, 100, 100, 0)]
+    assert {one.task.text: one.symbols for one in replayed} == {
+        "Totals of the cart in are rounded twice": {"method:web/cart.ts#Cart.total"},
+        "The letters greet politely at last": {"function:src/lib.rs#letters.greet"},
+    }
+    assert [one.task.tests for one in replayed if one.task.tests] == [{"web/price.test.ts"}]
+    assert all(one.results[KL].recall[1] == 1.0 for one in replayed)
+    assert all(one.results[KL].delivered[1000] == (1.0, 1.0) for one in replayed)
+    code = Replay(repo, "shop").code("HEAD")
+    assert code.importers(["web/price.ts"]) == {"web/price.ts": {"web/cart.ts"}}
+    assert code.outermost(["Cart", "total"]) == {"Cart": ["web/cart.ts"]}
+    assert code.definitions(["total", "greet"]) == {
+        "total": ["web/cart.ts"],
+        "greet": ["src/lib.rs"],
+    }
+
+
 def test_the_command(repo: Checkout, tmp_path: Path) -> None:
     before = repo.git("status", "--porcelain", "--ignored")
     done = repo.kl("context", "replay", "--last", "50")

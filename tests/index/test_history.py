@@ -72,13 +72,13 @@ def test_what_is_stored_is_the_history(db: SqliteDatabase) -> None:
         past("c1", "Round totals totals", Change("a.py")),
         past("c0", "Round carts", Change("b.py")),
     ]
-    assert stored_head(db) == ""
-    assert unknown_commits(db, ["c1", "c0"]) == ["c1", "c0"]
+    assert stored_head(db, ".py") == ""
+    assert unknown_commits(db, ".py", ["c1", "c0"]) == ["c1", "c0"]
     with db.transaction():
-        store_history(db, "c1", ["c1", "c0"], commits)
+        store_history(db, "c1", ".py", ["c1", "c0"], commits)
     stored, memory = StoredHistory(db), MemoryHistory(commits)
-    assert stored_head(db) == "c1"
-    assert not unknown_commits(db, ["c1", "c0"])
+    assert stored_head(db, ".py") == "c1"
+    assert not unknown_commits(db, ".py", ["c1", "c0"])
     assert (
         stored.find(["round", "total"])
         == memory.find(["round", "total"])
@@ -89,7 +89,7 @@ def test_what_is_stored_is_the_history(db: SqliteDatabase) -> None:
     )
     assert [tuple(some) for some in stored.files] == memory.files
     with db.transaction():  # another branch: what is recorded of its commits is not asked again
-        store_history(db, "c0", ["c0"], [])
+        store_history(db, "c0", ".py", ["c0"], [])
     assert StoredHistory(db).find(["round"]) == {"round": [(0, 1)]}
 
 

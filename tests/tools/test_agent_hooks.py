@@ -972,6 +972,28 @@ def test_the_test_file_that_is_named_after_the_edited_one_runs_first(cart: Check
     assert "7 tests call it: pytest tests/test_cart.py tests/test_a.py" in note
 
 
+def test_an_edit_of_typescript_or_rust_has_its_note(shop: Checkout) -> None:
+    shop.write("web/cart.ts", "export function sum(n: number) {\n  return n\n}\n")
+    shop.write(
+        "web/page.ts", "import { sum } from './cart'\nexport class Page {\n  show() { sum(1) }\n}\n"
+    )
+    shop.write("web/cart.test.ts", "import { sum } from './cart'\nit('sums', () => { sum(1) })\n")
+    rust = "pub fn greet() -> u8 {\n    1\n}\n\n#[test]\nfn greets() {\n    greet();\n}\n"
+    shop.write("Cargo.toml", '[package]\nname = "shop"\n')
+    shop.write("src/lib.rs", rust)
+    shop.write("src/main.rs", "fn main() {\n    shop::greet();\n}\n")
+    shop.commit()
+    shop.kl("graph", "build")
+    note = context(edited(shop, "return n", "return n + 1", "web/cart.ts"))
+    assert "Page.show (web/page.ts:3) uses what you changed (sum)" in note
+    assert "1 test calls it: npm test -- web/cart.test.ts" in note
+    note = context(edited(shop, "    1\n", "    2\n", "src/lib.rs"))
+    assert (
+        note
+        == "kl: main (src/main.rs:1) uses what you changed (greet); 1 test calls it: cargo test."
+    )
+
+
 def test_the_first_edit_after_an_installation_has_its_note(shop: Checkout) -> None:
     shop.write("shop/cart.py", CART)
     shop.write("shop/page.py", PAGE)

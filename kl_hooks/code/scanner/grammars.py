@@ -84,8 +84,8 @@ def parse(content: bytes, grammar: str) -> tuple[Tree, list[tuple[int, int]]]:
     tree-sitter-typescript 0.23 does not know all of the language. What it is known to misread is
     written otherwise, byte for byte, and read once more: comments, `in` and `out` before type
     parameters, a signature that begins a line with `(` or `<` and ends no `;` before it, parameters
-    of a function type that are called `any` or the like, `f<typeof import("m")>()`, and an escaped
-    quote in the type of a template.
+    of a function type that are called `any` or the like, `f<typeof import("m")>()`, `export type *`
+    and an escaped quote in the type of a template.
     """
     tree = _parser(grammar).parse(content)
     if not tree.root_node.has_error or grammar == "javascript":
@@ -117,6 +117,8 @@ def parse_part(content: bytes, grammar: str, part: Node) -> Tree:
 _VARIANCE: Final = lazy_pattern(
     rb"(?<=[<,])(\s*)(in\s+out|in|out)(?=\s+[A-Za-z_$][\w$]*\s*(?:[,>=]|extends\b))"
 )
+_TYPE_STAR: Final = lazy_pattern(rb"\b(export\s+)(type)(?=\s*\*)")
+"""`export type * from "m"` (TypeScript 5.0)."""
 _UNENDED: Final = lazy_pattern(
     rb"""(?<![\s,(\[{<=|&:?;.+*/%!^~-])(?<!=>)(?<!extends)(?<!return)(?<!keyof)(\s*\n[ \t]*)[ \t](?=[(<])"""
 )
@@ -142,6 +144,7 @@ def _rewritten(content: bytes, comments: list[tuple[int, int]]) -> bytes:
     plain = _VARIANCE.sub(lambda match: match[1] + _blank(match[2]), bytes(text))
     plain = _KEYWORD_PARAMETERS.sub(lambda match: re.sub(rb"\w", b"_", match[0]), plain)
     plain = _MODULE_ARGUMENT.sub(lambda match: match[1] + b"_" * len(match[2]), plain)
+    plain = _TYPE_STAR.sub(lambda match: match[1] + _blank(match[2]), plain)
     plain = _QUOTE.sub(rb"\1__", plain)
     return _UNENDED.sub(rb"\1;", plain)
 

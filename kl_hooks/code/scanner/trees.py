@@ -132,7 +132,8 @@ def _numbers_by_id(declarations: Sequence[Declared], module: str) -> list[tuple[
 
     numbers_by_id: dict[str, list[int]] = {}
     for number, declaration in enumerate(declarations):
-        identifier = f"{declaration.prefix}:{module}{FILE_SIGN}{declaration.name}"
+        sign = "::" if declaration.prefix == "test" else FILE_SIGN
+        identifier = f"{declaration.prefix}:{module}{sign}{declaration.name}"
         numbers_by_id.setdefault(identifier, []).append(number)
     for numbers in numbers_by_id.values():
         numbers.sort(key=position)
@@ -221,7 +222,8 @@ def texts_with_names(
 
 def field_words(group: Sequence[Declared], source: Source) -> str:
     """The identifiers in the code of a field; empty for what has words of its own."""
-    if group[0].prefix in _APART:
+    # the words of a test are its module's
+    if group[0].prefix in (*_APART, "test"):
         return ""
     codes = (source.code(*declaration.code_span) for declaration in group)
     return " ".join(sorted({word for code in codes for word in _WORD.findall(code)}))

@@ -29,7 +29,7 @@ from kl_hooks.code.scanner.trees import (
     word_rows,
 )
 from kl_hooks.code.typescript.scopes import expression_of, uses_of_chain
-from kl_hooks.code.typescript.walk import CALLS, Declaration, Walked, text_of, walk
+from kl_hooks.code.typescript.walk import CALLS, TEST, Declaration, Walked, text_of, walk
 from kl_hooks.model.definitions import lazy_pattern
 
 if TYPE_CHECKING:
@@ -132,7 +132,9 @@ def _outline(walked: Walked) -> Outline:
         if expression and expression[0] != "?" and expression != f"{DEFINED}{name}":
             types[name] = expression
     return {
-        "defs": defined_names(walked.declarations),
+        "defs": defined_names(
+            declaration for declaration in walked.declarations if declaration.prefix != TEST
+        ),
         "names": other_names(names),
         "bases": bases,
         "types": types,

@@ -13,6 +13,7 @@ from kl_hooks.code.module_systems import WHOLE, encoded
 from kl_hooks.code.scanner.expressions import DEFINED, INSTANCE, UNKNOWN, imported
 from kl_hooks.code.scanner.source import Span
 from kl_hooks.code.scanner.trees import line_of
+from kl_hooks.code.typescript.blocks import BETWEEN, Block, BlockReader
 from kl_hooks.code.typescript.scopes import UNKNOWN_BINDING, Binding, Chain, Scope
 from kl_hooks.model.definitions import NamedTuple
 
@@ -32,6 +33,8 @@ _FUNCTIONS: Final = frozenset(
     {"arrow_function", "function_expression", "function", "generator_function"}
 )
 _CLASSES: Final = frozenset({"class", "class_declaration", "abstract_class_declaration"})
+TEST: Final = "test"
+"""The prefix of a test, which is no definition that others can use."""
 _SAME_TYPE: Final = frozenset(
     {"Awaited", "NonNullable", "Partial", "Promise", "PromiseLike", "Readonly", "Required"}
 )
@@ -103,6 +106,8 @@ class _Place(NamedTuple):
     """The dotted name of the class whose body it is directly in."""
     is_lazy: bool = False
     """Whether it runs later, if at all: inside a function."""
+    titles: str = ""
+    """Those of the blocks of tests around it, each with what comes between it and the next."""
 
 
 _Step = tuple["Node", _Place]
@@ -123,6 +128,7 @@ class Walker:
         self.is_javascript = is_javascript
         self.declared: set[str] = set()
         """The names of all declarations."""
+        self.blocks = BlockReader(root)
         self._stack: list[_Step] = [(root, _Place(self.walked.module, -1))]
 
     def walk(self) -> Walked:
@@ -416,7 +422,18 @@ def _call(walker: Walker, node: Node, place: _Place) -> None:
     else:
         walker.push(called, place)
     walker.push(node.child_by_field_name("type_arguments"), place)
+    block = walker.blocks.block(node, place.scope)
+    if block is not None:
+        place = _inside(walker, block, node, place)
     walker.push(node.child_by_field_name("arguments"), place)
+
+
+def _inside(walker: Walker, block: Block, node: Node, place: _Place) -> _Place:
+    """Where the function of a block of tests is: what a test uses is used by the test."""
+    title = f"{place.titles}{block.title}"
+    if not block.is_test:
+        return place._replace(titles=f"{title}{BETWEEN}")
+    return place._replace(owner=walker.declare(Declaration(TEST, title, node, node, None)))
 
 
 _TYPES: Final = frozenset(
@@ -539,7 +556,7 @@ def _function_scope(
 ) -> None:
     """Bind the parameters of a function and walk it."""
     scope = Scope(place.scope, prefix, receiver, is_function=True)
-    inner = _Place(scope, owner, "", True)
+    inner = _Place(scope, owner, "", True, place.titles)
     walker.bind_type_parameters(node, scope, inner)
     single = node.child_by_field_name("parameter")
     if single is not None:
@@ -587,7 +604,7 @@ def _anonymous_function(walker: Walker, node: Node, place: _Place) -> None:
 
 def _locals(walker: Walker, place: _Place) -> str:
     """The prefix of what is defined inside a function of the declaration around."""
-    if place.owner < 0:
+    if place.owner < 0 or walker.walked.declarations[place.owner].prefix == TEST:
         return "<locals>."
     return f"{walker.walked.declarations[place.owner].name}.<locals>."
 

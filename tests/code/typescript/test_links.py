@@ -376,6 +376,7 @@ TEST_PATHS = {
     "web/src/__tests__/cart.ts": True,
     "web/tests/cart.ts": True,
     "web/src/latest.ts": False,
+    "web/src/helper/testing/index.ts": False,
     "web/src/test.ts": False,
     "web/src/cart.test.py": False,
 }

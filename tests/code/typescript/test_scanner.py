@@ -323,6 +323,7 @@ def test_a_secret_in_source_is_in_no_words() -> None:
 
 
 UNKNOWN_TO_THE_GRAMMAR = {
+    "exports of all types": "export type * from './a'\nexport type * as b from './b'\n",
     "variance": "export interface A<in out T, out U = T> { m(): void }\n",
     "a comment before a condition": (
         "type A<T> = T extends (...a: any[]) => any // a function\n  ? 1\n  : 2\nclass B {}\n"
