@@ -21,11 +21,13 @@ from collections.abc import (
     MutableMapping,
     MutableSequence,
     MutableSet,
+    Sequence,
 )
 from contextlib import suppress
 from contextvars import ContextVar
+from datetime import tzinfo
 from enum import EnumType
-from functools import lru_cache
+from functools import lru_cache, partial
 from io import (
     BufferedRandom,
     BufferedReader,
@@ -37,19 +39,29 @@ from io import (
 )
 from itertools import count
 from marshal import dumps
-from threading import local
+from operator import attrgetter, itemgetter, methodcaller
+from re import Match
+from struct import Struct, calcsize
+from threading import RLock, local
 from types import (
     BuiltinFunctionType,
     CellType,
+    ClassMethodDescriptorType,
+    CodeType,
+    FrameType,
     FunctionType,
     GetSetDescriptorType,
+    MappingProxyType,
     MemberDescriptorType,
+    MethodDescriptorType,
     MethodType,
+    MethodWrapperType,
     ModuleType,
     SimpleNamespace,
+    TracebackType,
     WrapperDescriptorType,
 )
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 from kl_hooks.model.definitions import NamedTuple, lazy_pattern
@@ -62,6 +74,8 @@ identity: Final = object.__hash__
 namespace_of: Final = type.__dict__["__dict__"].__get__
 classes_of: Final = type.__dict__["__mro__"].__get__
 _module_of: Final = type.__dict__["__module__"].__get__
+_base_of: Final = type.__dict__["__base__"].__get__
+_size_of: Final = type.__dict__["__basicsize__"].__get__
 
 
 class _Moment(int):
@@ -284,8 +298,32 @@ def _of_loggers(value: Any) -> list[Any]:
 
 
 def _of_context(value: ContextVar[Any]) -> list[Any]:
-    """What it has in the context that all tests share."""
-    return [value.get(MISSING)]
+    """What it has in the context that all tests share, be it its default."""
+    try:
+        return [value.get()]
+    except LookupError:
+        return []
+
+
+def _of_reference(value: ref[Any]) -> list[Any]:
+    """What it refers to."""
+    return [ref.__call__(value)]
+
+
+def _of_nothing_known(value: Any) -> list[Any]:
+    """It is never what it was."""
+    return [_Moment(next(_moments))]
+
+
+def _of_memory(value: Any) -> list[Any]:
+    """A digest of what is in memory that others may write; of much memory it is never what it was."""
+    try:
+        with memoryview(value) as view:
+            if view.nbytes <= _MOST_BYTES:
+                return [hash(view.tobytes())]
+    except (BufferError, NotImplementedError, TypeError, ValueError):  # released, or of odd items
+        pass
+    return _of_nothing_known(value)
 
 
 _BELOW: Final[Mapping[type, Callable[[Any], Any]]] = {
@@ -303,6 +341,10 @@ _BUILT_IN: Final[Mapping[type, Parts]] = {
     array: lambda value: [array.tobytes(value)],
     LockType: lambda value: [value.locked()],
     ContextVar: _of_context,
+    ref: _of_reference,
+    memoryview: _of_memory,
+    # it shows no other way how often it is held
+    type(RLock()): lambda value: [repr(value)],
     CACHED: _of_cache,
     MANAGER: _of_loggers,
     Subclasses: Subclasses.read,
@@ -324,7 +366,7 @@ _BUILT_IN: Final[Mapping[type, Parts]] = {
 
 CONTAINERS: Final = (dict, list, set, deque)
 """In which something can be stored."""
-_STATES_OF_LIBRARY: Final = frozenset((bool, int, deque, StringIO, BytesIO, *FILES))
+_STATES_OF_LIBRARY: Final = frozenset((bool, int, *CONTAINERS, StringIO, BytesIO, *FILES))
 _FOLLOWED: Final = frozenset((*CONTAINERS, tuple, frozenset))
 _INSIDE_OF_LIBRARY: Final = _FOLLOWED | {StringIO, BytesIO, *FILES}
 """What is looked into of objects of the standard library, which refer to one another."""
@@ -369,6 +411,15 @@ def is_reserved(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
+def _is_of_the_language(name: str, owner: type) -> bool:
+    """Whether the interpreter or its library stores in this attribute of a class: `enum` computes
+    members that are combined of others (`_value2member_map_`; its documentation, "Supported _sunder_
+    names").
+    """
+    is_of_enum = name[:1] == name[-1:] == "_" and issubclass(type(owner), EnumType)
+    return is_reserved(name) or is_of_enum
+
+
 def _of_slots(value: Any, slots: Iterable[Callable[[Any], Any]]) -> Iterator[Any]:
     for slot in slots:
         try:
@@ -383,12 +434,57 @@ def _is_iterator(classes: Iterable[type]) -> bool:
     return type(advance) is WrapperDescriptorType and _FILE not in classes
 
 
-def _is_opaque(classes: Iterable[type]) -> bool:
-    """Whether objects hold what can't be read without asking them: a connection to a database,
-    which may be in memory.
+_POINTER: Final = calcsize("P")
+_NOTHING_STORED: Final[frozenset[type]] = frozenset(
+    {
+        *(
+            object,
+            local,
+            BaseException,
+            Match,
+            property,
+            staticmethod,
+            classmethod,
+            slice,
+            partial,
+            Struct,
+        ),
+        *(itemgetter, attrgetter, methodcaller, TypeVar, ParamSpec, MappingProxyType),
+        *(CellType, CodeType, FrameType, TracebackType, ModuleType, FunctionType, MethodType),
+        *(BuiltinFunctionType, WrapperDescriptorType, MethodDescriptorType, MethodWrapperType),
+        *(ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType, tzinfo),
+    }
+)
+"""Types in C whose objects stay what they are, or whose parts are attributes that are read: what
+stores nothing, by the documentation of each.
+"""
+
+
+def _is_opaque(classes: Sequence[type]) -> bool:
+    """Whether objects hold what can't be read without asking them, such as a connection to a
+    database: a part of their memory is no attribute, and nothing says that it stays as it is.
     """
-    kind = getattr(sys.modules.get("sqlite3"), "Connection", None)
-    return kind is not None and kind in classes
+    return any(map(_has_hidden_state, classes))
+
+
+def _has_hidden_state(kind: type) -> bool:
+    if kind in _NOTHING_STORED or kind in _BUILT_IN or kind in PLAIN:
+        return False
+    if kind is getattr(sys.modules.get("zoneinfo"), "ZoneInfo", None):
+        return False
+    members = namespace_of(kind)
+    attributes = sum(type(member) is MemberDescriptorType for member in members.values())
+    attributes += ("__dict__" in members) + ("__weakref__" in members)
+    base = _base_of(kind) or object
+    if _size_of(kind) <= _size_of(base) + attributes * _POINTER:
+        return False
+    # who can be changed has no hash of its own value (Python's reference, `object.__hash__`)
+    hashed, compared = members.get("__hash__", MISSING), members.get("__eq__")
+    if hashed is not None and hashed is not MISSING and compared is not None:
+        return False
+    # of installed packages only what says itself that it can be changed: they know many types
+    is_of_python = str(_module_of(kind)).partition(".")[0] in _STANDARD
+    return is_of_python or hashed is None
 
 
 def _has_next(kind: type) -> bool:
@@ -427,9 +523,11 @@ def _reader(kind: type) -> Parts | None:
         return None
     if _is_iterator(classes):
         return lambda _: [next(_moments)]
-    if _is_opaque(classes):
-        return lambda _: [_Moment(next(_moments))]
     base = next((_BUILT_IN[one] for one in classes if one in _BUILT_IN), None)
+    if base is None and _is_opaque(classes):
+        # an array of an installed package, whose memory is all that it has
+        is_of_python = str(_module_of(classes[-2])).partition(".")[0] in _STANDARD
+        return _of_nothing_known if is_of_python else _of_memory
     of_library = _is_of_library(kind)
     members = [
         slot
@@ -480,7 +578,7 @@ class Contents:
         if reader is not None:
             return reader(value)
         if issubclass(kind, type):
-            if issubclass(kind, EnumType) or not self._is_own(value):
+            if not self._is_own(value):
                 return None
             members = namespace_of(value)
             return [*members.keys(), *members.values()]
@@ -558,7 +656,9 @@ class Contents:
             if kind is FunctionType:
                 if not is_class:
                     continue
-            elif is_class and (is_reserved(parts[position - members]) or self._is_definition(kind)):
+            elif is_class and (
+                _is_of_the_language(parts[position - members], value) or self._is_definition(kind)
+            ):
                 continue
             node = self._node(part, levels - 1, nodes, only_containers)
             if node is not None:

@@ -23,7 +23,10 @@ from pytest_kl.contents import PLAIN, classes_of, identity, module_namespace, na
 from pytest_kl.operations import loads_attribute
 from pytest_kl.reads import EVERYTHING, file_of, inner_codes
 
-_DOC: Final = "__doc__"
+_DOCS: Final = ("__doc__", "_testMethodDoc")
+"""The attributes that have a docstring: a case of unittest takes that of its method when pytest makes
+it, and `shortDescription` shows it later.
+"""
 _STANDARD_READERS: Final = ("cmd", "doctest", "inspect", "pdb", "pydoc", "unittest.case")
 """Modules of the standard library that show a docstring. What others read they copy to another
 object (`functools`, `contextlib`).
@@ -62,7 +65,7 @@ class Docstrings:
         return [
             inner
             for inner in inner_codes(code)
-            if inner.co_flags & CO_OPTIMIZED and loads_attribute(inner, _DOC)
+            if inner.co_flags & CO_OPTIMIZED and any(loads_attribute(inner, doc) for doc in _DOCS)
         ]
 
     def loaded_readers(self) -> Iterator[CodeType]:

@@ -122,6 +122,8 @@ _GLOB_FUNCTIONS: Final = (("glob", ""), ("pathlib", "_Selector"))
 """What lists folders for a glob, which has an event with its pattern. `_Selector`, and what derives
 from it, was pathlib's own before CPython 3.13.
 """
+_GLOBS_WITHOUT_EVENT: Final = ("glob0", "glob1")
+"""Functions of `glob` that list a folder and have no event."""
 _LOOKS: Final = (
     *("exists", "lexists", "isfile", "isdir", "islink"),
     *("is_file", "is_dir", "is_symlink"),
@@ -134,6 +136,8 @@ STATE_CALLS: Final = (os.stat, os.lstat, os.access, os.DirEntry.stat)
 STATE_NAMES: Final = frozenset(_function.__name__ for _function in STATE_CALLS)
 CALL_NAMES: Final = STATE_NAMES | {"cache_clear", "__import__"}
 """The names of all calls that are of interest."""
+_SHORTEST_NAME: Final = 3
+"""Characters of a name of a variable, or of its beginning."""
 _identity: Final = object.__hash__
 """As in the tracer: `id()` raises an audit event."""
 _STANDARD: Final = realpath(dirname(os.__file__)) + os.sep
@@ -176,12 +180,10 @@ def _asking() -> Iterator[tuple[CodeType, bool]]:
                 yield function.__code__, name in _STATES
 
 
-def _environ_code() -> list[CodeType]:
-    """The code that reads one variable of the environment, …"""
-    own = vars(type(os.environ)).get("__getitem__")
-    if isinstance(own, FunctionType):
-        return [own.__code__]
-    return []
+def _environ_code(name: str) -> CodeType | None:
+    """The code of a method of the environment: what reads one variable, or what lists all."""
+    own = vars(type(os.environ)).get(name)
+    return own.__code__ if isinstance(own, FunctionType) else None
 
 
 def _source_code() -> list[CodeType]:
@@ -208,17 +210,9 @@ def _importing_code() -> dict[CodeType, str]:
 
 def _environ_getters() -> list[CodeType]:
     """… and that of what calls it for others."""
-    return [function.__code__ for function in (os.getenv, MutableMapping.get)]
-
-
-def _subscript_operations() -> frozenset[int]:
-    """The operations of `a[b]`: CPython 3.14 has no instruction of its own for it."""
-    from opcode import opmap
-
-    names = ("BINARY_SUBSCR", "BINARY_OP")
-    return frozenset(
-        opmap[name] for name in names[: 1 if names[0] in opmap else 2] if name in opmap
-    )
+    functions = (os.getenv, os.getenvb)
+    methods = (MutableMapping.get, MutableMapping.setdefault, MutableMapping.pop)
+    return [function.__code__ for function in (*functions, *methods)]
 
 
 def _distribution(name: str) -> str:
@@ -248,6 +242,31 @@ def _path_of_uri(name: str) -> str:
     except ValueError:
         return path
     return os.fsdecode(head + decoded)
+
+
+def _texts(code: CodeType, space: Mapping[str, Any]) -> Iterator[str]:
+    """The texts that are constants of code, or what constants of its module have that it names."""
+    for constant in code.co_consts:
+        if type(constant) is str:
+            yield constant
+        elif type(constant) in (tuple, frozenset):
+            yield from (part for part in constant if type(part) is str)
+        elif type(constant) is CodeType:  # a comprehension
+            yield from _texts(constant, space)
+    values = (space.get(name) for name in code.co_names)
+    yield from (value for value in values if type(value) is str)
+
+
+def _constants(frame: FrameType) -> set[str]:
+    """The texts in code that may be names of variables as programs name theirs (POSIX, 8.1), or the
+    beginning of such names.
+    """
+    texts = _texts(frame.f_code, frame.f_globals)
+    return {
+        text
+        for text in texts
+        if len(text) >= _SHORTEST_NAME and text.isupper() and text.isidentifier() and text.isascii()
+    }
 
 
 class LastFinder:
@@ -346,14 +365,18 @@ class Reads:
         """Code that imports by a name: a module that is loaded is not looked for again."""
         self.imports: Callable[[object, object, FrameType | None], None] | None = None
         """Who wants to know of these: called with the name, the package and the caller."""
-        self.asking = [*self._files, *_environ_code(), *self._lines, *self._importing]
+        self._listing_variables = _environ_code("__iter__")
+        of_variables = filter(None, (_environ_code("__getitem__"), self._listing_variables))
+        self.asking = [*self._files, *of_variables, *self._lines, *self._importing]
         """Code whose starts are wanted."""
         self._environ, self._variables = os.environ, vars(os.environ)["_data"]
         self._initial = dict(self._variables)
         """The environment as it was at the start."""
         self._environ_getters = _environ_getters()
         self._environ_files = {code.co_filename for code in self._environ_getters}
-        self._subscript = _subscript_operations()
+        self._pytest = dirname(file_of(sys.modules.get("_pytest")) or "?") + os.sep
+        self._copying = 0, 0
+        """Where all variables were listed last: (identity of code, instruction)."""
         self.written: Any = None
         """The files that tests write (`pytest_kl.written`); None in a process that one starts."""
         self.notes_seen = False
@@ -514,52 +537,101 @@ class Reads:
         elif code in self._lines:
             # from memory, once it was read: then nothing is opened
             self.ask(frame.f_locals.get("filename"), True, caller)
+        elif code is self._listing_variables:
+            self._list_variables(frame.f_locals, caller)
         elif code not in self._files:
             self._ask_for_variable(frame.f_locals, caller)
         elif caller is not None and caller.f_code.co_filename not in self._asking_files:
             self.ask(frame.f_locals.get(code.co_varnames[0]), self._files[code], caller)
 
     def _ask_for_variable(self, asked: Mapping[str, Any], frame: FrameType | None) -> None:
-        """Code of the repository asks for a variable that is as it was at the start. Those of
-        Python and of libraries differ from terminal to terminal.
-        """
+        """Code asks for a variable that is as it was at the start."""
         name = asked.get("key")
-        is_ours = asked.get("self") is self._environ
-        if not is_ours or not isinstance(name, str):
+        if not self._is_environment(asked) or not isinstance(name, str | bytes):
             return
+        name = os.fsdecode(name)
         key = self._environ.encodekey(name)
         value = self._variables.get(key)
         if value != self._initial.get(key):
             return
         if value is not None and not self._is_value_read(frame):
             return
+        asking = self._asking_frame(frame, name)
+        if asking is not None:
+            self._note_variable(SET_VARIABLES if value is not None else VARIABLES, name, asking)
+
+    def _list_variables(self, asked: Mapping[str, Any], frame: FrameType | None) -> None:
+        """Code lists all variables, or copies them. Which of them it looks for, its constants show
+        (`k.startswith("SHOP_")`): of all others nobody can tell, and terminals have others each time.
+        """
+        if not self._is_environment(asked):
+            return
         while frame is not None and frame.f_code.co_filename in self._environ_files:
             frame = frame.f_back
-        if frame is None or not self._path_of(frame.f_code.co_filename) or self.too_many:
+        if frame is not None:
+            self._copying = _identity(frame.f_code), frame.f_lasti
+        asking = self._asking_frame(frame, "")
+        names = [*map(self._environ.decodekey, self._initial)]
+        for text in _constants(asking) if asking is not None else ():
+            key = self._environ.encodekey(text)
+            if self._variables.get(key) != self._initial.get(key):
+                continue  # what a test has set itself
+            is_beginning = text.endswith("_")
+            fitting = [
+                name for name in names if name == text or (is_beginning and name.startswith(text))
+            ]
+            for name in fitting:
+                self._note_variable(SET_VARIABLES, name, asking)
+            if is_beginning:
+                self._note_variable(VARIABLES, text + EVERYTHING, asking)
+            elif not fitting:
+                self._note_variable(VARIABLES, text, asking)
+
+    def _is_environment(self, asked: Mapping[str, Any]) -> bool:
+        """Whether it is a method of `os.environ`, or of `os.environb`, which has the same variables."""
+        mapping = asked.get("self")
+        is_environ = type(mapping) is type(self._environ)
+        return is_environ and vars(mapping).get("_data") is self._variables
+
+    def _asking_frame(self, frame: FrameType | None, name: str) -> FrameType | None:
+        """The code of the repository that asks for a variable, by libraries, too (`expandvars`,
+        `ChainMap`); None for a library that asks for its own: then the name is a constant of its
+        code. These differ from terminal to terminal.
+        """
+        while frame is not None:
+            code = frame.f_code
+            if self._path_of(code.co_filename):
+                return frame
+            kind = self._kinds.get(code.co_filename)
+            if kind is None:
+                kind = self._learn(code.co_filename)
+            # pytest asks for a variable to set it again after a test (`monkeypatch`)
+            is_of_pytest = code.co_filename.startswith(self._pytest)
+            if kind == _TOOL or is_of_pytest or (name and name in _texts(code, frame.f_globals)):
+                return None
+            frame = frame.f_back
+        return None
+
+    def _note_variable(self, place: str, name: str, frame: FrameType | None) -> None:
+        if self.too_many:
             return
-        if value is None:
-            place = VARIABLES
-        else:
-            place = SET_VARIABLES
         number = self._numbers.setdefault((place, name), len(self._numbers))
-        stack = self._stack
-        session = self.session
-        if stack:
-            reads = stack[-1].reads
+        if self._stack:
+            reads = self._stack[-1].reads
         else:
-            reads = session.setdefault(self._owner(frame), set())
+            reads = self.session.setdefault(self._owner(frame), set())
         reads.add(number)
 
     def _is_value_read(self, frame: FrameType | None) -> bool:
-        """Whether `os.environ[NAME]`, `get` or `getenv` runs there. Not so what copies or lists all
-        variables, or only looks whether one is set.
+        """Whether one variable is read there: `os.environ[NAME]`, `get`, `"%(NAME)s" % os.environ`.
+        Not so what copies or lists all variables, or only looks whether one is set.
         """
         if frame is None:
             return False
         code = frame.f_code
         if code.co_filename in self._environ_files:
             return any(code is getter for getter in self._environ_getters)
-        return frame.f_lasti >= 0 and code.co_code[frame.f_lasti] in self._subscript
+        return (_identity(code), frame.f_lasti) != self._copying
 
     def ask(self, path: object, state: bool, frame: FrameType | None) -> None:
         """Somebody asks whether a file is there, or for its state."""
@@ -689,12 +761,22 @@ class Reads:
                 if kind == _ACTOR:
                     return filename
                 return ""
-            if identity in tools or (listing and identity in globs):
+            if identity in tools:
+                return ""
+            if listing and identity in globs and not self._is_without_event(frame):
                 return ""
             if source and identity in self._loaders:
                 return ""
             frame = frame.f_back
         return filename
+
+    def _is_without_event(self, frame: FrameType | None) -> bool:
+        """Whether a function of `glob` lists that has no event."""
+        while frame is not None and _identity(frame.f_code) in self._globs:
+            if frame.f_code.co_name in _GLOBS_WITHOUT_EVENT:
+                return True
+            frame = frame.f_back
+        return False
 
     def _learn(self, filename: str) -> int:
         for name in list(self._unresolved):

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, Protocol, cast
+from weakref import WeakKeyDictionary
 
 from pytest_kl.contents import (
     CACHED,
@@ -42,6 +43,8 @@ from pytest_kl.process import Process
 from pytest_kl.reads import RESET, STATES, STORED, TOUCHED
 
 _module_of: Final = type.__dict__["__module__"].__get__
+_name_of: Final = type.__dict__["__name__"].__get__
+_qualname_of: Final = type.__dict__["__qualname__"].__get__
 
 
 _OS: Final = module_namespace(os)
@@ -214,7 +217,7 @@ class Holder:
         file = self.place.get("__file__")
         if not name:  # the class of a test
             value = self.value()
-            name = type.__dict__["__name__"].__get__(value)
+            name = _name_of(value)
             file = module_namespace(sys.modules.get(_module_of(value), os)).get("__file__")
         return (file if type(file) is str else ""), name
 
@@ -439,6 +442,20 @@ def _stored_by_unittest(value: Any) -> set[str]:
     return set()
 
 
+def _class_of_method(code: CodeType, space: Mapping[str, Any]) -> type | None:
+    """The class whose body defines a function, or a function in a method: what executes it gets the
+    class's attributes by its first argument. None where it is defined elsewhere.
+    """
+    own: Any = None
+    names = space
+    for part in code.co_qualname.split("."):
+        value = names.get(part)
+        if not issubclass(type(value), type):
+            break
+        own, names = value, namespace_of(value)
+    return cast("type | None", own)
+
+
 class States:
     """The holders of one process."""
 
@@ -449,6 +466,7 @@ class States:
     ) -> None:
         self._path, self._read = path, read
         self._contents = Contents(self._is_own)
+        self._own_classes_of: WeakKeyDictionary[type, tuple[type, ...]] = WeakKeyDictionary()
         self._holders: dict[tuple[int, str], Holder] = {}
         """By identity of the place, and name."""
         self._places: list[Place] = []
@@ -500,6 +518,8 @@ class States:
         self._subclasses = self._of_interpreter(self._process.subclasses, SUBCLASSES)
         self.submodules: set[tuple[str, str]] = set()
         """(file of code, module of the repository that it has as an attribute of another one)."""
+        self.submodules_outside: set[tuple[str, str]] = set()
+        """(file of code, full name of another module that it has so): `xml.dom.minidom`."""
         self.looked_at: set[int] = set()
         """Identities of the code of which is known what it names."""
 
@@ -557,18 +577,75 @@ class States:
                         todo.append(inner)
                         if names is not space:
                             self.submodules.add((code.co_filename, inner["__file__"]))
-                    elif inner.get("__name__") in sys.stdlib_module_names:
-                        named.update(dict.fromkeys(self._of_library(inner, code.co_names)))
+                    else:
+                        self._note_submodules(code, inner)
+                        if inner.get("__name__") in sys.stdlib_module_names:
+                            named.update(dict.fromkeys(self._of_library(inner, code.co_names)))
                 elif type(value) is CACHED and not gets(code, name):
                     continue  # it only clears it
                 elif not is_reserved(name):
                     named.update(dict.fromkeys(self._named(names, name, value, stores.owners)))
+                    named.update(dict.fromkeys(self.classes(value)))
+        own = _class_of_method(code, space)
+        if own is not None:
+            named.update(dict.fromkeys(self.classes(own)))
         if named:
             self._name(number, named)
             if stores.may_change:
                 self._changing.add(number)
                 if stores.only_names:
                     self._storing_only[number] = stores.names
+
+    def _note_submodules(self, code: CodeType, package: Mapping[str, Any]) -> None:
+        """The modules that code has as attributes of a package outside of the repository: an import
+        binds them there, of whatever file.
+        """
+        packages = [package]
+        for names in packages:
+            if "__path__" not in names:
+                continue
+            for name in code.co_names:
+                module = names.get(name)
+                if not issubclass(type(module), ModuleType):
+                    continue
+                inner = module_namespace(cast("ModuleType", module))
+                full_name = inner.get("__name__")
+                if full_name == f"{names.get('__name__')}.{name}":
+                    self.submodules_outside.add((code.co_filename, full_name))
+                    packages.append(inner)
+
+    def classes(self, value: Any) -> Iterator[Holder]:
+        """The classes of the repository whose attributes code gets by an object, or by a class: its
+        own, their bases, and the metaclass with its bases.
+        """
+        kind = type(value)
+        if kind in PLAIN:
+            return
+        classes = self._own_classes(kind)
+        if issubclass(kind, type):
+            classes = (*self._own_classes(value), *classes)
+        for own in classes:
+            module = sys.modules.get(_module_of(own))
+            space = module_namespace(module) if module is not None else {}
+            name = _name_of(own)
+            if space.get(name) is own:
+                yield self._holder(space, identity(space), name, own)
+            else:
+                file = space.get("__file__", "")
+                holder = self._same_object(own)
+                if holder is None:
+                    place = _Of(own, _qualname_of(own), file if type(file) is str else "")
+                    holder = self._holder(place, identity(place), place.name, own)
+                yield holder
+
+    def _own_classes(self, kind: type) -> tuple[type, ...]:
+        """Of a class and its bases those of the repository."""
+        try:
+            return self._own_classes_of[kind]
+        except KeyError:
+            classes = tuple(one for one in classes_of(kind) if self._is_own(one))
+            self._own_classes_of[kind] = classes
+            return classes
 
     def _name(self, number: int, named: Iterable[Holder]) -> None:
         """Code with this number names these, too."""
@@ -598,6 +675,8 @@ class States:
             return
         elif issubclass(type(value), _LOGGING["Logger"]):
             yield self._loggers  # what is set of others decides about it, too
+            if type(value) is _LOGGING["Logger"]:
+                return
         yield self._holder(place, identity(place), name, value)
 
     @staticmethod
@@ -832,12 +911,24 @@ class States:
             holder = self._new(place, name, value)
         return holder
 
-    def fixture(self, fixturedef: Any) -> Holder | None:
-        """The value of a fixture of wider scope. Those of plugins are no business of ours."""
+    def of_test_class(self, own: type) -> list[Holder]:
+        """What the tests of a class share: its attributes, and those of the classes that it is made
+        of.
+        """
+        holder = self.shared({"": own})
+        return [*([holder] if holder is not None else ()), *self.classes(own)]
+
+    def fixture(self, fixturedef: Any) -> list[Holder]:
+        """The value of a fixture of wider scope, and its classes. Those of plugins are no business
+        of ours.
+        """
         code = getattr(fixturedef.func, "__code__", None)
         if type(code) is not CodeType or self._path(code.co_filename) is None:
-            return None
-        return self.shared(_ValueOf(fixturedef, code))
+            return []
+        place = _ValueOf(fixturedef, code)
+        value = place.get("", MISSING)
+        holder = self.shared(place)
+        return [*([holder] if holder is not None else ()), *self.classes(value)]
 
     def check(self, owner: Owner, values: Iterable[Holder]) -> None:
         """Values of fixtures are compared before the last of their tests tears them down."""
@@ -982,7 +1073,7 @@ class States:
             return
         self._note_stored({name})
         space = module_namespace(owner if is_module else sys.modules.get(_module_of(owner), os))
-        global_name = name if is_module else type.__dict__["__name__"].__get__(owner)
+        global_name = name if is_module else _name_of(owner)
         is_named = (identity(space), global_name) in self._holders
         value = space.get(global_name, MISSING)
         holder = self._holder(space, identity(space), global_name, value)

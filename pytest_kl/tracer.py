@@ -323,7 +323,7 @@ class Tracer:
         self._shared: list[Any] = []
         self._parent: Any = None
         """What collected the last test, …"""
-        self._class: Any = None
+        self._classes: list[Any] = []
         """… and what its class holds: pytest looks for the class through all of its parents."""
         self._closures: dict[tuple[str, str], set[int]] = {}
         """(file, variable of an outer function) → identities of the code that can get it later."""
@@ -1173,9 +1173,9 @@ class Tracer:
             parent = getattr(item, "parent", None)
             if parent is None or parent is not self._parent:
                 self._parent, own = parent, getattr(item, "cls", None)
-                self._class = None if own is None else self.states.shared({"": own})
-            if self._class is not None:
-                self.states.share(context, self._class)
+                self._classes = [] if own is None else self.states.of_test_class(own)
+            for holder in self._classes:
+                self.states.share(context, holder)
 
     def _leave(self, context: Context) -> None:
         """Note what a test, or the set-up of a fixture, has left behind."""
@@ -1286,9 +1286,7 @@ class Tracer:
         self._share((getattr(fixturedef, "cached_result", None) or (None,))[0])
         self._leave(context)
         if self.states is not None:
-            holder = self.states.fixture(fixturedef)
-            if holder is not None:
-                context.values.append(holder)
+            context.values += self.states.fixture(fixturedef)
         if self._stack:
             self._stack[-1].fixtures.append(context)
 
@@ -1328,6 +1326,7 @@ class Tracer:
             "stamps": self._stamps,
             "imports": sorted(map(list, self._imports)),
             "submodules": self._plain_submodules(),
+            "submodules_outside": self._plain_submodules_outside(),
             "left": self._plain_left(),
             "reads": self._plain_reads(fixtures, values),
             "outside": sorted(map(list, self._outside)),
@@ -1345,6 +1344,12 @@ class Tracer:
             pairs = ()
         paths = ((self._path(user), self._path(module)) for user, module in pairs)
         return sorted((user, module) for user, module in paths if user and module)
+
+    def _plain_submodules_outside(self) -> list[tuple[str, str]]:
+        """The same of modules outside of the repository, by their full names."""
+        pairs = self.states.submodules_outside if self.states is not None else ()
+        paths = ((self._path(user), name) for user, name in pairs)
+        return sorted((user, name) for user, name in paths if user)
 
     def _plain_left(self) -> dict[str, list[tuple[str, str]]]:
         """Test → (file, name) of what it left changed; no file of what is outside of the

@@ -689,7 +689,22 @@ def _header_text(node: Definition) -> str:
     else:
         parts += [node.args, *filter(None, [node.returns])]
     kind = type(node).__name__
+    # a generator runs nothing when it is called, and `inspect` asks for that without calling it
+    if not isinstance(node, ast.ClassDef) and _yields(node):
+        kind = f"{kind} of a generator"
     return "\n".join([kind, *(ast.dump(part) for part in parts)])
+
+
+def _yields(node: Function) -> bool:
+    """Whether a function is a generator: what yields is in itself, and in no function inside."""
+    waiting: list[ast.AST] = [*node.body]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(part, _SCOPES):
+            waiting += ast.iter_child_nodes(part)
+    return False
 
 
 def _shape(node: Definition) -> str:

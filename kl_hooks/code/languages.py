@@ -275,7 +275,7 @@ def test_file_names(path: str) -> dict[str, list[str]]:
     """What the tests of a source file are named after → the names of such test files, by the custom
     of its language; nothing where no scanner of ours reads it.
 
-    A file that stands for its folder is called as that, too: `click/__init__.py`, `cart/index.ts`,
+    A file that is its folder's module is called as the folder, too: `click/__init__.py`, `cart/index.ts`,
     `cart/mod.rs`.
     """
     language = _language(path)

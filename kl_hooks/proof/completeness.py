@@ -131,6 +131,7 @@ def _missing(
         stale = {}
     must_run = tuple(Missing(name, verdict.reason) for name, verdict in sorted(stale.items()))
     reported.unchanged += [other.whole for other in transferred]
+    reported.unchanged_imports += [other.has_imported for other in transferred]
     reported.unchanged_doctests += [other.has_asked_for_doctests for other in transferred]
     assessment = expected.assess(reported.close())
     named = _names_above(stale)

@@ -79,6 +79,7 @@ class Trace:
         self.left: dict[str, set[tuple[str, str]]] = {}
         """Test → (file, name) of what it left changed."""
         self.submodules: set[tuple[str, str]] = set()
+        self.submodules_outside: set[tuple[str, str]] = set()
         """(file, module that its code has as an attribute of a package)."""
         self.stamps: dict[str, set[tuple[int, int]]] = {}
         self.before: set[str] = set()
@@ -143,6 +144,9 @@ class Trace:
                 self.before |= {path}
         self.imports |= {(a, b) for a, b in plain["imports"]}
         self.submodules |= {(user, module) for user, module in plain.get("submodules", ())}
+        self.submodules_outside |= {
+            (user, name) for user, name in plain.get("submodules_outside", ())
+        }
         for nodeid, places in plain.get("left", {}).items():
             self.left.setdefault(name(nodeid), set()).update((file, of) for file, of in places)
         self.outside |= {(path, name) for path, name in plain.get("outside", ())}
@@ -276,6 +280,8 @@ class _Resolver:
         self._modules = self._names()
         self._index = ModuleIndex(self._modules)
         self.unknown = dict(trace.unknown)
+        self._names_outside: dict[str, set[str]] = {}
+        """Path → what it imports that is not of the repository, the standard library included."""
         self.outside: dict[str, set[str]] = {}
         """Path → modules that it imports, and that neither Python nor the repository has."""
         for path, name in trace.outside:
@@ -529,6 +535,10 @@ class _Resolver:
         for user, module in self._trace.submodules:
             if module not in reachable([user], imports_of):
                 borrowed.setdefault(user, set()).update(reachable([module], importers))
+        for user, name in self._trace.submodules_outside:
+            binding = {path for path, names in self._names_outside.items() if name in names}
+            if binding.isdisjoint(reachable([user], imports_of)):
+                borrowed.setdefault(user, set()).update(reachable(binding, importers))
         return borrowed
 
     def _imports_from(
@@ -579,6 +589,8 @@ class _Resolver:
         for name, target in targets.items():
             top = name.partition(".")[0]
             own = target or targets.get(top) or self._index.inside(top)
+            if not own:
+                self._names_outside.setdefault(path, set()).add(name)
             if not own and top not in sys.stdlib_module_names:
                 self.outside.setdefault(path, set()).add(name)
         return {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.config.settings import KnownFailure
 from kl_hooks.git.files import path_matches
@@ -87,6 +87,8 @@ class Expected(NamedTuple):
     """Files with examples that pytest collects as doctests, and that are no Python."""
     modules: frozenset[str] = frozenset()
     """Python files of which pytest collects the examples in docstrings, that have some."""
+    imported: frozenset[str] = frozenset()
+    """Those that have none: pytest imports them to see that."""
 
     def accepts_failure(self, test: str) -> bool:
         """Whether a failure of this test is known, or its file is none of the tests."""
@@ -147,6 +149,11 @@ class Expected(NamedTuple):
             unsure += open_
         missing += self._missing_texts(reported)
         missing += self._missing_modules(reported)
+        missing += (
+            Missing(path, _NOT_IMPORTED)
+            for path in sorted(self.imported - self.files.keys())
+            if not reported.imported(path)
+        )
         return Assessment(tuple(missing), tuple(unsure))
 
     def _missing_texts(self, reported: Reported) -> Iterator[Missing]:
@@ -182,6 +189,9 @@ def _is_end_of_one(example: str, names: Iterable[str]) -> bool:
     return any(f".{name}".endswith(f".{example}") for name in names)
 
 
+_NOT_IMPORTED: Final = "no complete run imported it, as pytest does to collect it"
+
+
 def compare_file(
     path: str, defined: DefinedTests, config: PytestConfig, reported: Reported
 ) -> tuple[list[Missing], list[str]]:
@@ -193,6 +203,8 @@ def compare_file(
             return [Missing(path, f"no test of it was reported, {number} expected")], []
         if doubtful and not reported.complete(path, doubtful):
             return [Missing(path, "no complete run collected it")], []
+        if not doubtful and not reported.imported(path):
+            return [Missing(path, _NOT_IMPORTED)], []
         return [], [path] if doubtful else []
     lost = [
         Missing(f"{path}::{name}", "not reported")
@@ -255,6 +267,12 @@ def expected_tests(
         # is accepted
         ignored &= _ignored(before, wanted)
     others = frozenset(python) - wanted.keys() - frozenset(omitted)
+    doctest_modules = _doctest_modules(python, configs, configured)
+    modules_with_examples = frozenset(
+        path
+        for path, content in source.read(sorted(doctest_modules))
+        if has_examples(path, content)
+    )
     return Expected(
         str(ws.root),
         wanted,
@@ -266,7 +284,8 @@ def expected_tests(
         configured,
         least_coverage(map(configs.for_file, wanted), source.text),
         texts=_texts(source, configs, configured, exclude),
-        modules=_modules_with_examples(source, python, configs, configured),
+        modules=modules_with_examples,
+        imported=doctest_modules - modules_with_examples,
         notes=(*changed, *configured.notes(omitted)),
         unread=configs.unread,
     )
@@ -310,26 +329,21 @@ def _texts(
     return frozenset(path for path, content in source.read(paths) if has_examples(path, content))
 
 
-def _modules_with_examples(
-    source: ContentSource,
-    paths: Iterable[str],
-    configs: PytestConfigs,
-    configured: ConfiguredSelection,
+def _doctest_modules(
+    paths: Iterable[str], configs: PytestConfigs, configured: ConfiguredSelection
 ) -> frozenset[str]:
-    """The modules of which pytest collects the examples in docstrings."""
+    """The modules in whose docstrings pytest looks for examples, by importing them."""
     collecting = {
         config: collects_doctests(config.addopts)
         for config in {PytestConfig(), *configs.by_folder.values()}
     }
-    candidates = []
+    modules = []
     for path in paths:
         config = configs.for_file(path)
         is_collected = collecting.get(config) and config.collects_by(path, ("*.py",))
         if is_collected and not configured.ignores(path):
-            candidates.append(path)
-    return frozenset(
-        path for path, content in source.read(candidates) if has_examples(path, content)
-    )
+            modules.append(path)
+    return frozenset(modules)
 
 
 def _configured(

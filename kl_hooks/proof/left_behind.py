@@ -176,7 +176,14 @@ def _new_left(
     newer = {at for at in range(place) if _tree(ordered[at].original) != tree}
     before = [at for at in range(len(ordered)) if at not in newer]
     new = frozenset[_Left]().union(*(left_by_run[at] for at in newer))
-    earlier = frozenset[_Left]().union(*(left_by_run[at] for at in before))
+    # what an older run shows of a test that is another one by now says nothing of this run
+    earlier = left_by_run[place].union(
+        left
+        for at in before
+        if at != place
+        for left in left_by_run[at]
+        if _tree(ordered[at].original) == tree or _is_valid(ordered[at], left.test, {})
+    )
     # who uses a fixture that left the same before brings nothing new
     same = {left[1:] for left in _left_by_fixtures(new & earlier)}
     new = frozenset(left for left in new - earlier if left[1:] not in same)

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from kl_hooks.evidence.executed import Executed, test_path
-from kl_hooks.evidence.ledger import Entry, selection_limits
+from kl_hooks.evidence.ledger import COUNTED_LIMITS, Entry, selection_limits
 from kl_hooks.evidence.private import PrivateDigests
 from kl_hooks.evidence.shared_names import lasting_name, reports_all_cases
 from kl_hooks.evidence.snapshot import Snapshot
@@ -32,6 +32,7 @@ from kl_hooks.proof.facts import (
     VALID,
     Difference,
     FileChange,
+    FileSymbols,
     RunSymbols,
     Verdict,
 )
@@ -159,6 +160,30 @@ class OtherRun(_OtherRun):
         # the docstring of the module itself is under no name; its example has that of the file
         keys = (name if name in now else "" for name in names)
         return all(key in before and before[key] == now.get(key) for key in keys)
+
+    def has_imported(self, path: str) -> bool:
+        """Whether the run collected this file, and so imported it, and importing it executes now what
+        it did then.
+        """
+        selection = self.original.receipt.selection
+        imported = self.executed.modules if self.executed is not None else ()
+        collects_all = selection_limits(selection).keys() <= COUNTED_LIMITS
+        if path not in imported and (
+            not collects_all or self.original.receipt.environment.get("rootdir")
+        ):
+            return False
+        change = self.changes.changes.get(path)
+        if change is None:
+            return True
+        texts = [self.changes.text(path, side) for side in (0, 1)]
+        before, now = change.symbols_before, change.symbols_now
+        if None in texts or before is None or now is None or before.error or now.error:
+            return False
+        executed = [
+            (content.headers, content.order, content.effects, content.refused)
+            for content in (self.changes.source.import_time(text or b"") for text in texts)
+        ]
+        return executed[0] == executed[1] and _bodies(before) == _bodies(now)
 
     def _asked(self, path: str) -> bool:
         """Whether the run asked this file for all its tests."""
@@ -374,6 +399,12 @@ def _is_doctest(changes: Difference, path: str) -> bool:
     """Whether pytest collects the examples of a text by its name."""
     config = changes.pytest_config(path)
     return config.collects_by(path, doctest_globs(config.addopts))
+
+
+def _bodies(symbols: FileSymbols) -> dict[str, str]:
+    """The hashes of what importing a file executes: of the module, of its classes."""
+    later = ("function:", "method:", "property:")
+    return {name: value for name, value in symbols.hashes.items() if not name.startswith(later)}
 
 
 def _is_same(change: FileChange, name: str) -> bool:

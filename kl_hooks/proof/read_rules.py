@@ -232,12 +232,15 @@ def _is_listed(path: str, listing: Read, is_lasting: Callable[[str], bool]) -> b
 
 
 def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Whether the parts of a path match those of a glob; `**` is any number of folders."""
+    """Whether the parts of a path match those of a glob; `**` is any number of folders. A glob may
+    be asked to pass over upper and lower case.
+    """
     if not pattern:
         return not parts
     if pattern[0] == "**":
         return any(_matches(parts[at:], pattern[1:]) for at in range(len(parts) + 1))
-    return bool(parts) and fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
+    is_fitting = bool(parts) and fnmatchcase(parts[0].lower(), pattern[0].lower())
+    return is_fitting and _matches(parts[1:], pattern[1:])
 
 
 def sibling_added_or_removed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:

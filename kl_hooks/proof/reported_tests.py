@@ -35,6 +35,12 @@ class Reported:
     unchanged: list[Callable[[str, Sequence[str]], bool]] = field(default_factory=list)
     """Of each run of other content: whether it asked a file for its tests that has the same ones
     now, given the names of which that is not certain."""
+    collected_all: bool = False
+    """Whether a run has collected all files, and so imported them."""
+    asked: list[str] = field(default_factory=list)
+    """The files and folders that the other runs were asked for."""
+    unchanged_imports: list[Callable[[str], bool]] = field(default_factory=list)
+    """Of each run of other content: whether it imported a file that executes the same now."""
     unchanged_doctests: list[Callable[[str, Collection[str]], bool]] = field(default_factory=list)
     """Of each of these runs: whether it asked a module for its doctests that has the same examples
     now, given the names of definitions."""
@@ -66,6 +72,8 @@ class Reported:
                 reported_files.add(path)
             elif evidence.outcome == "skipped":
                 self.skipped.add(path.removesuffix("/__init__.py"))
+        self.collected_all |= limits.keys() <= COUNTED_LIMITS and not part
+        self.asked += map(str, receipt.selection.get("args") or ())
         if not limits and not part:
             self.everything = True
         # an argument with `::` asks for tests, not files: then no file of that run is known to be
@@ -124,6 +132,17 @@ class Reported:
         """Whether the file, or a folder that it is in, was skipped as a whole."""
         parts = path.split("/")
         return any("/".join(parts[:depth]) in self.skipped for depth in range(1, len(parts) + 1))
+
+    def imported(self, path: str) -> bool:
+        """Whether a run has imported the file, as pytest does to collect it. Where all of them ran on
+        this content, in parts, nothing is asked of what has no test.
+        """
+        return (
+            self.collected_all
+            or not self.unchanged_imports
+            or any(imported(path) for imported in self.unchanged_imports)
+            or any(f"{path}/".startswith(f"{asked.rstrip('/')}/") for asked in self.asked)
+        )
 
     def complete(self, path: str, doubtful: Sequence[str] = ()) -> bool:
         """Whether a run has asked the whole file for its tests. `doubtful`: names that may be

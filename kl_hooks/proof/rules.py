@@ -527,6 +527,86 @@ def _places_of(comparison: Comparison, path: str, base: str) -> set[tuple[str, s
     return {(owner, base.rpartition(".")[2]) for owner in comparison.imports.owners(base)}
 
 
+def noted_outside(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """An installed package may note a definition, by its decorator, base or metaclass: a test that
+    reaches the package may find it there, whatever it imports (`marshmallow.Schema`). pytest alone
+    asks for what it collects as a test.
+    """
+    path = change.path
+    is_imported = path in comparison.executed.modules or path in comparison.executed.tests.files
+    if not is_imported and path not in comparison.imports.first_imported:
+        return
+    contents = comparison.files.import_times(path)
+    for side, other in ((0, 1), (1, 0)):
+        for name, header in sorted(contents[side].headers.items()):
+            if not header.registers or _is_test(comparison, path, side, name):
+                continue
+            same = contents[other].headers.get(name)
+            is_same_body = comparison.files.body(path, 0, name) == comparison.files.body(
+                path, 1, name
+            )
+            if same is not None and same.text == header.text and is_same_body:
+                continue
+            for outside in _outside_names(comparison, path, header, contents[side]):
+                users = comparison.imports.files_reaching(outside)
+                reason = f"{outside.partition('.')[0]} may have noted {name} of {path}"
+                if users is None:
+                    yield Effect(reason)
+                elif users:
+                    yield Effect(reason, needs(comparison.imports.needing(users)))
+
+
+def _is_test(comparison: Comparison, path: str, side: int, name: str) -> bool:
+    """Whether pytest collects a definition of a test file before (0) or now (1), or a part of it;
+    a new class with the bases of one that it collects is one, too.
+    """
+    if not comparison.files.is_collected(path):
+        return False
+    config = comparison.difference.pytest_config(path)
+    outer = name.partition(".")[0]
+    if name_matches(outer, config.python_functions) or name_matches(outer, config.python_classes):
+        return True
+    tests = comparison.files.test_names(path, 0) | comparison.files.test_names(path, 1)
+    collected = {test.partition(".")[0] for test in tests}
+    headers = comparison.files.import_times(path)[side].headers
+    bases = headers[outer].bases if outer in headers else ()
+    return outer in collected or any(
+        bases and one.bases == bases
+        for content in comparison.files.import_times(path)
+        for other, one in content.headers.items()
+        if other in collected
+    )
+
+
+def _outside_names(
+    comparison: Comparison, path: str, header: Header, content: ImportTime
+) -> Iterator[str]:
+    """What is not of the repository among the decorators and bases of a definition, by full names.
+    Of one that does not resolve, all that the file imports from outside.
+    """
+    imported = dict.fromkeys(
+        name
+        for name in content.imports
+        if not name.startswith(".") and _is_outside(comparison, name)
+    )
+    for name in (*header.decorators, *header.bases):
+        if not name:
+            yield from (name for name in imported if name.partition(".")[0] not in _STANDARD)
+            continue
+        # a class of the standard library notes none of those that are made of it
+        may_note = name in header.decorators or name.partition(".")[0] not in _STANDARD
+        if may_note and name not in QUIET_DECORATORS and _is_outside(comparison, name):
+            yield name
+
+
+_STANDARD: Final = sys.stdlib_module_names | {"builtins"}
+
+
+def _is_outside(comparison: Comparison, name: str) -> bool:
+    is_written_here = name.startswith((HERE, "."))
+    return not is_written_here and not any(comparison.imports.owners(name))
+
+
 def random_numbers_drawn(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """What importing a file draws from the generator of the process, no other code gets."""
     path = change.path
@@ -863,6 +943,12 @@ def _stays_test(comparison: Comparison, path: str, name: str) -> bool:
     return name in comparison.files.test_names(path, 0) & comparison.files.test_names(path, 1)
 
 
+_DONT_REWRITE: Final = "PYTEST_DONT_REWRITE"
+"""In the docstring of a module: pytest does not rewrite its assertions, whose messages then lack
+what was compared (its documentation, "Disabling assert rewriting").
+"""
+
+
 def docstring_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """A docstring is data where code reads it: a decorator or base of another library may, and
     whatever asks for `__doc__`.
@@ -878,6 +964,9 @@ def docstring_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
     if not names:
         return
     users = comparison.imports.users(change.path)
+    if len({_DONT_REWRITE in content.docs.get("", "") for content in (old, new)}) > 1:
+        reason = f"{_DONT_REWRITE} of {change.path}: its assertions are other ones"
+        yield Effect(reason, needs(users))
     for name in names:
         if _is_documented(name, new):
             reason = f"the docstring of {name} in {change.path} changed, which is decorated"
@@ -979,6 +1068,7 @@ CHANGE_RULES: Final[Sequence[ChangeRule]] = (
     compiler_refuses,
     compiler_warns,
     header_changed,
+    noted_outside,
     import_order_changed,
     definition_added_or_removed,
     tests_added_elsewhere,

@@ -4,9 +4,11 @@ an import leaves in other files.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
+from kl_hooks.evidence.distributions import normalized
 from kl_hooks.evidence.executed import reachable
 from kl_hooks.proof.run_files import CONFTEST, HERE, INIT, RunFiles, is_or_is_in
 
@@ -214,6 +216,31 @@ class RunImports:
             if paths:
                 yield from paths
                 return
+
+    def files_reaching(self, module: str) -> frozenset[str] | None:
+        """The files of the run that import from the installed distribution of a module, or from one
+        that requires it; None where nobody knows, as of the standard library.
+        """
+        uses = self._files.executed.distributions
+        top = module.partition(".")[0]
+        if uses is None or top in sys.stdlib_module_names:
+            return None
+        owners = {normalized(top)} & uses.installed.keys()
+        if not owners:  # the module has another name: what all files import from that import it
+            importing = [
+                frozenset(names)
+                for path, names in uses.files.items()
+                if any(
+                    name.partition(".")[0] == top
+                    for name in self._files.import_times(path)[0].imports
+                )
+            ]
+            owners = set(frozenset.intersection(*importing)) if importing else set()
+        if not owners:
+            return None
+        return frozenset(
+            path for path, names in uses.files.items() if owners & uses.required(names)
+        )
 
     @cached_property
     def not_imported_now(self) -> set[str]:

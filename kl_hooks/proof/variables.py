@@ -13,7 +13,8 @@ from typing import Final
 
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.private import PrivateDigests, variable_key
-from kl_hooks.evidence.reads import SET_VARIABLES, VARIABLES, Read
+from kl_hooks.evidence.reads import EVERYTHING, SET_VARIABLES, VARIABLES, Read
+from kl_hooks.git.run import LOCAL_VARIABLES
 from kl_hooks.model.text import name_list
 from kl_hooks.workspace import Workspace
 
@@ -22,10 +23,23 @@ _OF_SHELLS: Final = frozenset({"_", "OLDPWD", "SHLVL"})
 """What a shell sets anew for each command (bash(1), Shell Variables; POSIX, 2.5.3). A run that a
 program started has none of them: they show how it was started, not what it ran on.
 """
+_OF_GIT: Final = frozenset(
+    {
+        *("GIT_AUTHOR_DATE", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_NAME", "GIT_EDITOR"),
+        *("GIT_EXEC_PATH", "GIT_REFLOG_ACTION"),
+    }
+)
+"""What git sets for its hooks (githooks(5), git-commit(1)) beside `LOCAL_VARIABLES`: who lists the
+variables that begin with `GIT_` mostly takes them out.
+"""
 
 
 def set_reason(name: str) -> str:
-    """Why a test must run again that looked in vain for a variable that is set now."""
+    """Why a test must run again that looked in vain for a variable that is set now, or for one whose
+    name begins so (`SHOP_*`).
+    """
+    if name.endswith(EVERYTHING):
+        return f"a variable {name} is set now, which the test looked for"
     return f"the variable {name} is set now, which the test looked for"
 
 
@@ -35,13 +49,22 @@ def variables_of_shell(runs: Iterable[Executed]) -> tuple[str, ...]:
 
 
 def set_variables(executed: Executed | None) -> frozenset[str]:
-    """The variables that a run looked for in vain, and that are set now."""
+    """The variables that a run looked for in vain, and that are set now. Where it looked for all
+    whose names begin in some way: `SHOP_*`.
+    """
     if executed and executed.reads:
         reads = executed.reads.everything()
     else:
         reads = frozenset[Read]()
     looked_for = {name for path, name in reads if path == VARIABLES} - _OF_SHELLS
-    return frozenset(name for name in looked_for if name in os.environ)
+    known = {name for path, name in reads if path == SET_VARIABLES} | LOCAL_VARIABLES | _OF_GIT
+    others = sorted(os.environ.keys() - known)
+    return frozenset(
+        name
+        for name in looked_for
+        if name in os.environ
+        or (name.endswith(EVERYTHING) and any(other.startswith(name[:-1]) for other in others))
+    )
 
 
 def variable_notes(ws: Workspace, runs: Iterable[Executed]) -> list[str]:

@@ -57,12 +57,18 @@ def test_database():
     sqlite3.connect(f"file:{HERE}/my%20store.db?mode=ro", uri=True).close()
 
 def test_variable():
-    assert os.environ.get("APP_" + "MODE", "1") and dict(os.environ) and os.environ["PATH"]
+    assert os.environ.get("APP_" + "MODE", "1") and os.environ["PATH"]
     os.environ.get("_"), os.environ.get("SHLVL"), os.environ.get("OLDPWD")
 
 def test_own_variable(monkeypatch):
     monkeypatch.setenv("APP_OWN", "1")
     assert os.getenv("APP_OWN") and os.path.expandvars("$APP_ANY")
+
+def test_copy():
+    assert dict(os.environ) and {**os.environ}
+
+def test_settings():
+    assert not [name for name in os.environ if name.startswith("SHOP_")]
 
 def test_where():
     assert pathlib.Path(__file__).resolve()
@@ -86,6 +92,14 @@ NEW = {
     "build/x.tmp": set(),
 }
 """File that appears → tests that must run again."""
+VARIABLES = {
+    "APP_MODE": {"test_variable"},
+    "APP_OWN": set(),
+    "APP_ANY": {"test_own_variable"},
+    "SHOP_NAME": {"test_settings"},
+    "OTHER": set(),
+}
+"""Variable that is set → tests that must run again."""
 CHANGED = {
     "page.html": {"test_size", "test_state"},
     "tool.sh": {"test_access"},
@@ -139,10 +153,8 @@ def test_what_tests_look_for_reaches_them(project: Path) -> None:
     assert impacted(project) == {"test_access"}
     (project / "tool.sh").chmod(0o644)
     assert impacted(project) == set()
-    for name in ("APP_MODE", "APP_OWN", "APP_ANY"):
-        assert impacted(project, {name: "2"}) == (
-            {"test_variable"} if name == "APP_MODE" else set()
-        )
+    for name, tests in VARIABLES.items():
+        assert impacted(project, {name: "2"}) == tests, name
     assert impacted(project, {"PATH": "/usr/bin:/bin:/usr/local/bin"}) == set()
     # what a shell sets for each command shows how the run was started
     assert impacted(project, SET_BY_SHELLS) == set()

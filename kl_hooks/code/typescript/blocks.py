@@ -47,7 +47,7 @@ class Block(NamedTuple):
 
 
 class BlockReader:
-    """Tells the blocks of one file from other calls."""
+    """Finds the blocks of one file among its calls."""
 
     def __init__(self, root: Node) -> None:
         self._sorts = dict(_SORTS)

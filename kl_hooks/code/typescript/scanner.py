@@ -28,6 +28,7 @@ from kl_hooks.code.scanner.trees import (
     texts_with_names,
     word_rows,
 )
+from kl_hooks.code.typescript.blocks import BlockReader
 from kl_hooks.code.typescript.scopes import expression_of, uses_of_chain
 from kl_hooks.code.typescript.walk import CALLS, TEST, Declaration, Walked, text_of, walk
 from kl_hooks.model.definitions import lazy_pattern
@@ -56,7 +57,7 @@ def scan_javascript(content: bytes, path: str, module: str) -> Facts:
 def _facts(content: bytes, module: str, grammar: str) -> Facts:
     tree, comments = parse(content, grammar)
     root = tree.root_node
-    walked = walk(root, grammar == "javascript")
+    walked = walk(root, grammar == "javascript", BlockReader(root))
     literals = literals_of(root, grammar)
     source = Source(content, [*literals, *((*span, "comment") for span in comments)])
     symbols, places, groups = symbol_rows(

@@ -13,12 +13,14 @@ from kl_hooks.code.module_systems import WHOLE, encoded
 from kl_hooks.code.scanner.expressions import DEFINED, INSTANCE, UNKNOWN, imported
 from kl_hooks.code.scanner.source import Span
 from kl_hooks.code.scanner.trees import line_of
-from kl_hooks.code.typescript.blocks import BETWEEN, Block, BlockReader
+from kl_hooks.code.typescript.blocks import BETWEEN
 from kl_hooks.code.typescript.scopes import UNKNOWN_BINDING, Binding, Chain, Scope
 from kl_hooks.model.definitions import NamedTuple
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+    from kl_hooks.code.typescript.blocks import Block, BlockReader
 
 REFERENCES: Final = 0
 CALLS: Final = 1
@@ -123,12 +125,12 @@ def text_of(node: Node | None) -> str:
 class Walker:
     """Walks one file."""
 
-    def __init__(self, root: Node, is_javascript: bool) -> None:
+    def __init__(self, root: Node, is_javascript: bool, blocks: BlockReader) -> None:
         self.walked = Walked(Scope(None, "", "", is_function=True))
         self.is_javascript = is_javascript
         self.declared: set[str] = set()
         """The names of all declarations."""
-        self.blocks = BlockReader(root)
+        self.blocks = blocks
         self._stack: list[_Step] = [(root, _Place(self.walked.module, -1))]
 
     def walk(self) -> Walked:
@@ -1359,6 +1361,6 @@ _HANDLERS: Final[dict[str, Handler]] = {
 }
 
 
-def walk(root: Node, is_javascript: bool) -> Walked:
+def walk(root: Node, is_javascript: bool, blocks: BlockReader) -> Walked:
     """Walk a file's tree."""
-    return Walker(root, is_javascript).walk()
+    return Walker(root, is_javascript, blocks).walk()
