@@ -343,7 +343,7 @@ _BUILT_IN: Final[Mapping[type, Parts]] = {
     ContextVar: _of_context,
     ref: _of_reference,
     memoryview: _of_memory,
-    # it shows no other way how often it is held
+    # its text alone shows how often it is locked
     type(RLock()): lambda value: [repr(value)],
     CACHED: _of_cache,
     MANAGER: _of_loggers,
@@ -462,7 +462,7 @@ stores nothing, by the documentation of each.
 
 def _is_opaque(classes: Sequence[type]) -> bool:
     """Whether objects hold what can't be read without asking them, such as a connection to a
-    database: a part of their memory is no attribute, and nothing says that it stays as it is.
+    database: a part of their memory is no attribute, and it is not known to stay as it is.
     """
     return any(map(_has_hidden_state, classes))
 
@@ -482,7 +482,7 @@ def _has_hidden_state(kind: type) -> bool:
     hashed, compared = members.get("__hash__", MISSING), members.get("__eq__")
     if hashed is not None and hashed is not MISSING and compared is not None:
         return False
-    # of installed packages only what says itself that it can be changed: they know many types
+    # of installed packages only what shows itself that it can be changed: they have many types
     is_of_python = str(_module_of(kind)).partition(".")[0] in _STANDARD
     return is_of_python or hashed is None
 

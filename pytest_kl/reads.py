@@ -562,7 +562,7 @@ class Reads:
 
     def _list_variables(self, asked: Mapping[str, Any], frame: FrameType | None) -> None:
         """Code lists all variables, or copies them. Which of them it looks for, its constants show
-        (`k.startswith("SHOP_")`): of all others nobody can tell, and terminals have others each time.
+        (`k.startswith("SHOP_")`): of all others that is not known, and terminals have others each time.
         """
         if not self._is_environment(asked):
             return

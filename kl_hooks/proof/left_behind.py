@@ -176,7 +176,7 @@ def _new_left(
     newer = {at for at in range(place) if _tree(ordered[at].original) != tree}
     before = [at for at in range(len(ordered)) if at not in newer]
     new = frozenset[_Left]().union(*(left_by_run[at] for at in newer))
-    # what an older run shows of a test that is another one by now says nothing of this run
+    # what an older run shows of a test that is another one by now does not count for this run
     earlier = left_by_run[place].union(
         left
         for at in before
