@@ -326,6 +326,7 @@ def _of_memory(value: Any) -> list[Any]:
     return _of_nothing_known(value)
 
 
+_RLOCK: Final = type(RLock())
 _BELOW: Final[Mapping[type, Callable[[Any], Any]]] = {
     TextIOWrapper: TextIOWrapper.__dict__["buffer"].__get__,
     BufferedReader: BufferedReader.__dict__["raw"].__get__,
@@ -344,7 +345,7 @@ _BUILT_IN: Final[Mapping[type, Parts]] = {
     ref: _of_reference,
     memoryview: _of_memory,
     # its text alone shows how often it is locked
-    type(RLock()): lambda value: [repr(value)],
+    _RLOCK: lambda value: [_RLOCK.__repr__(value)],
     CACHED: _of_cache,
     MANAGER: _of_loggers,
     Subclasses: Subclasses.read,
@@ -525,9 +526,13 @@ def _reader(kind: type) -> Parts | None:
         return lambda _: [next(_moments)]
     base = next((_BUILT_IN[one] for one in classes if one in _BUILT_IN), None)
     if base is None and _is_opaque(classes):
-        # an array of an installed package, whose memory is all that it has
+        # an array of an installed package has all in its memory; a class of Python may run code to
+        # show it (PEP 688)
         is_of_python = str(_module_of(classes[-2])).partition(".")[0] in _STANDARD
-        return _of_nothing_known if is_of_python else _of_memory
+        runs_code = any(
+            type(namespace_of(one).get("__buffer__")) is FunctionType for one in classes
+        )
+        return _of_nothing_known if is_of_python or runs_code else _of_memory
     of_library = _is_of_library(kind)
     members = [
         slot

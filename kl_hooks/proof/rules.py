@@ -599,11 +599,11 @@ def _outside_names(
             yield name
 
 
-_STANDARD: Final = sys.stdlib_module_names | {"builtins"}
+_STANDARD: Final = sys.stdlib_module_names
 
 
 def _is_outside(comparison: Comparison, name: str) -> bool:
-    is_written_here = name.startswith((HERE, "."))
+    is_written_here = name.startswith((HERE, ".", "builtins."))
     return not is_written_here and not any(comparison.imports.owners(name))
 
 

@@ -219,12 +219,14 @@ class RunImports:
 
     def files_reaching(self, module: str) -> frozenset[str] | None:
         """The files of the run that import from the installed distribution of a module, or from one
-        that requires it; None where nobody knows, as of the standard library.
+        that requires it; None of the standard library, which all reach.
         """
         uses = self._files.executed.distributions
         top = module.partition(".")[0]
-        if uses is None or top in sys.stdlib_module_names:
+        if top in sys.stdlib_module_names:
             return None
+        if uses is None:
+            return frozenset()
         owners = {normalized(top)} & uses.installed.keys()
         if not owners:  # the module has another name: what all files import from that import it
             importing = [
@@ -236,8 +238,6 @@ class RunImports:
                 )
             ]
             owners = set(frozenset.intersection(*importing)) if importing else set()
-        if not owners:
-            return None
         return frozenset(
             path for path, names in uses.files.items() if owners & uses.required(names)
         )

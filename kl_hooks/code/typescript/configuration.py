@@ -16,9 +16,9 @@ from kl_hooks.model.definitions import lazy_pattern
 _TEXT: Final = ("name", "main", "module", "types", "typings", "source", "browser")
 _STRUCTURES: Final = ("exports", "imports")
 """The parts of `package.json` that are objects."""
-_TOKEN: Final = lazy_pattern(
-    r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.S
-)
+_STRING: Final = r'("(?:\\.|[^"\\])*")'
+_COMMENT: Final = lazy_pattern(_STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
+_LAST_COMMA: Final = lazy_pattern(_STRING + r"|,(?=\s*[}\]])")
 
 
 def scan_configuration(content: bytes, path: str, module: str) -> Facts:
@@ -29,7 +29,10 @@ def scan_configuration(content: bytes, path: str, module: str) -> Facts:
     try:
         # comments and a comma after the last element are allowed in tsconfig.json
         text = content.decode("utf-8-sig")
-        stated = json.loads(_TOKEN.sub(lambda match: match[1] or "", text))
+        # one after the other: an expression for both tries all ways to part a long comment
+        for pattern in (_COMMENT, _LAST_COMMA):
+            text = pattern.sub(lambda match: match[1] or " ", text)
+        stated = json.loads(text)
     except (ValueError, RecursionError) as problem:
         return unreadable_facts(f"0:0: it is no JSON ({problem})")
     if isinstance(stated, dict):

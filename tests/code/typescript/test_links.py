@@ -261,6 +261,27 @@ RING = {
 """Files that hand on each other's exports."""
 
 
+def test_the_configuration_that_the_compiler_writes_is_read_in_time(tmp_path: Path) -> None:
+    """`tsc --init`: a comment on each line, and a comma before many of them. All ways to part these
+    are more than anybody can try.
+    """
+    options = "".join(
+        f'    // "option{number}": true,    /* What it is for, and what else it needs. */\n'
+        for number in range(80)
+    )
+    text = (
+        '{\n  "compilerOptions": {\n    /* Basic Options */\n    "target": "es5" /* The version. */,\n'
+        f'{options}    "baseUrl": ".", // "a"\n    "paths": {{"@/*": ["./src/*"],}}, /* "b", }} */\n  }},\n}}\n'
+    )
+    files = {
+        "tsconfig.json": text,
+        "src/a.ts": "export const a = 1;\n",
+        "main.ts": "import { a } from '@/a';\n",
+    }
+    ws = repository(tmp_path / "repo", files)
+    assert imports(ws, "main.ts") == {"src/a.ts"}
+
+
 def test_files_that_hand_on_each_others_exports_all_export_what_one_has(tmp_path: Path) -> None:
     ws = repository(tmp_path / "repo", RING)
     assert "main.ts calls 3 import" in uses(ws, "found")
