@@ -11,6 +11,7 @@ import os
 import random
 import sys
 from _thread import LockType
+from abc import ABC
 from array import array
 from collections import deque
 from collections.abc import (
@@ -27,7 +28,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from datetime import tzinfo
 from enum import EnumType
-from functools import lru_cache, partial
+from functools import cmp_to_key, lru_cache, partial
 from io import (
     BufferedRandom,
     BufferedReader,
@@ -91,6 +92,8 @@ _WITHOUT_REFERENCES: Final = 2
 """The version of marshal's format: in newer ones bytes depend on how many refer to an object."""
 _MOST_BYTES: Final = 100_000
 """Of a larger content no digest is compared: to read so much takes half a millisecond."""
+_MOST_MEMORY: Final = 1_000_000
+"""The same of an array, whose memory is at hand."""
 _MOST_PARTS: Final = 500
 """Of a larger container nothing but its own parts is compared."""
 _MOST_NODES: Final = 40
@@ -306,8 +309,9 @@ def _of_context(value: ContextVar[Any]) -> list[Any]:
 
 
 def _of_reference(value: ref[Any]) -> list[Any]:
-    """What it refers to."""
-    return [ref.__call__(value)]
+    """What it refers to, which lives no longer for that."""
+    referent = ref.__call__(value)
+    return [0 if referent is None else identity(referent)]
 
 
 def _of_nothing_known(value: Any) -> list[Any]:
@@ -319,8 +323,10 @@ def _of_memory(value: Any) -> list[Any]:
     """A digest of what is in memory that others may write; of much memory it is never what it was."""
     try:
         with memoryview(value) as view:
-            if view.nbytes <= _MOST_BYTES:
+            if view.nbytes <= _MOST_MEMORY:
                 return [hash(view.tobytes())]
+            if view.readonly:
+                return [view.nbytes]
     except (BufferError, NotImplementedError, TypeError, ValueError):  # released, or of odd items
         pass
     return _of_nothing_known(value)
@@ -336,6 +342,8 @@ _BELOW: Final[Mapping[type, Callable[[Any], Any]]] = {
 """Class of an open file → what gives the one that it reads by."""
 _PLACE_OF: Final = {kind: kind.tell for kind in (TextIOWrapper, BufferedReader, BufferedRandom)}
 FILES: Final = frozenset((*_BELOW, FileIO))
+_COMPUTED: Final[Mapping[type, frozenset[str]]] = {logging.Logger: frozenset({"_cache"})}
+"""Class → the attributes in which it stores what it has computed."""
 _BUILT_IN: Final[Mapping[type, Parts]] = {
     **dict.fromkeys(FILES, _of_file),
     bytearray: lambda value: [bytes(value)],
@@ -441,8 +449,9 @@ _NOTHING_STORED: Final[frozenset[type]] = frozenset(
         *(
             object,
             local,
-            BaseException,
             Match,
+            type(ABC.__dict__["_abc_impl"]),
+            type(cmp_to_key(max)),
             property,
             staticmethod,
             classmethod,
@@ -461,6 +470,13 @@ stores nothing, by the documentation of each.
 """
 
 
+_CONSTANTS: Final = (
+    *(("zoneinfo", "ZoneInfo"), ("typing", "TypeAliasType"), ("typing", "TypeVarTuple")),
+    *(("_csv", "Dialect"), ("_ctypes", "CFuncPtr"), ("types", "CapsuleType")),
+)
+"""The same of modules that may not be loaded, or of newer Pythons."""
+
+
 def _is_opaque(classes: Sequence[type]) -> bool:
     """Whether objects hold what can't be read without asking them, such as a connection to a
     database: a part of their memory is no attribute, and it is not known to stay as it is.
@@ -471,7 +487,9 @@ def _is_opaque(classes: Sequence[type]) -> bool:
 def _has_hidden_state(kind: type) -> bool:
     if kind in _NOTHING_STORED or kind in _BUILT_IN or kind in PLAIN:
         return False
-    if kind is getattr(sys.modules.get("zoneinfo"), "ZoneInfo", None):
+    if issubclass(kind, BaseException) or any(
+        kind is getattr(sys.modules.get(module), name, None) for module, name in _CONSTANTS
+    ):
         return False
     members = namespace_of(kind)
     attributes = sum(type(member) is MemberDescriptorType for member in members.values())
@@ -525,6 +543,7 @@ def _reader(kind: type) -> Parts | None:
     if _is_iterator(classes):
         return lambda _: [next(_moments)]
     base = next((_BUILT_IN[one] for one in classes if one in _BUILT_IN), None)
+    ignored = frozenset[str]().union(*(_COMPUTED.get(one, ()) for one in classes))
     if base is None and _is_opaque(classes):
         # an array of an installed package has all in its memory; a class of Python may run code to
         # show it (PEP 688)
@@ -532,7 +551,7 @@ def _reader(kind: type) -> Parts | None:
         runs_code = any(
             type(namespace_of(one).get("__buffer__")) is FunctionType for one in classes
         )
-        return _of_nothing_known if is_of_python or runs_code else _of_memory
+        base = _of_nothing_known if is_of_python or runs_code else _of_memory
     of_library = _is_of_library(kind)
     members = [
         slot
@@ -550,6 +569,8 @@ def _reader(kind: type) -> Parts | None:
             attributes = None
         if type(attributes) is not dict:
             attributes = {}
+        if ignored:
+            attributes = {name: attributes[name] for name in attributes if name not in ignored}
         return [
             *_of_dict(_public(attributes) if of_library else attributes),
             *((base(value) or ()) if base is not None else ()),

@@ -208,11 +208,19 @@ def _importing_code() -> dict[CodeType, str]:
     return codes
 
 
+def _operation(name: str) -> int:
+    """The number of an operation of bytecode."""
+    from opcode import opmap
+
+    return opmap[name]
+
+
 def _environ_getters() -> list[CodeType]:
     """… and that of what calls it for others."""
-    functions = (os.getenv, os.getenvb)
-    methods = (MutableMapping.get, MutableMapping.setdefault, MutableMapping.pop)
-    return [function.__code__ for function in (*functions, *methods)]
+    functions = [os.getenv, os.getenvb, MutableMapping.get, MutableMapping.pop]
+    codes = [function.__code__ for function in functions]
+    own = _environ_code("setdefault")
+    return [*codes, *([own] if own is not None else ())]
 
 
 def _distribution(name: str) -> str:
@@ -247,21 +255,28 @@ def _path_of_uri(name: str) -> str:
 def _texts(code: CodeType, space: Mapping[str, Any]) -> Iterator[str]:
     """The texts that are constants of code, or what constants of its module have that it names."""
     for constant in code.co_consts:
-        if type(constant) is str:
-            yield constant
-        elif type(constant) in (tuple, frozenset):
-            yield from (part for part in constant if type(part) is str)
-        elif type(constant) is CodeType:  # a comprehension
+        if type(constant) is CodeType:  # a comprehension
             yield from _texts(constant, space)
-    values = (space.get(name) for name in code.co_names)
-    yield from (value for value in values if type(value) is str)
+        else:
+            yield from _texts_of(constant)
+    for name in code.co_names:
+        yield from _texts_of(space.get(name))
+
+
+def _texts_of(value: Any) -> Iterator[str]:
+    if type(value) is str:
+        yield value
+    elif type(value) in (tuple, frozenset):
+        yield from (part for part in value if type(part) is str)
 
 
 def _constants(frame: FrameType) -> set[str]:
     """The texts in code that may be names of variables as programs name theirs (POSIX, 8.1), or the
     beginning of such names.
     """
-    texts = _texts(frame.f_code, frame.f_globals)
+    texts = [*_texts(frame.f_code, frame.f_globals)]
+    for value in [*frame.f_locals.values()]:  # an argument, or its default
+        texts += _texts_of(value)
     return {
         text
         for text in texts
@@ -375,6 +390,8 @@ class Reads:
         self._environ_getters = _environ_getters()
         self._environ_files = {code.co_filename for code in self._environ_getters}
         self._pytest = dirname(file_of(sys.modules.get("_pytest")) or "?") + os.sep
+        self._clearing = {MutableMapping.clear.__code__, MutableMapping.popitem.__code__}
+        self._for_iter = _operation("FOR_ITER")
         self._copying = 0, 0
         """Where all variables were listed last: (identity of code, instruction)."""
         self.written: Any = None
@@ -567,16 +584,24 @@ class Reads:
         if not self._is_environment(asked):
             return
         while frame is not None and frame.f_code.co_filename in self._environ_files:
+            if frame.f_code in self._clearing:
+                return
             frame = frame.f_back
-        if frame is not None:
-            self._copying = _identity(frame.f_code), frame.f_lasti
+        if frame is None:
+            return
+        code = frame.f_code
+        self._copying = _identity(code), frame.f_lasti
+        # into a copy a program writes what it hands to another one
+        is_iterated = code.co_code[frame.f_lasti] == self._for_iter
         asking = self._asking_frame(frame, "")
-        names = [*map(self._environ.decodekey, self._initial)]
-        for text in _constants(asking) if asking is not None else ():
+        texts = _constants(asking) if asking is not None else set()
+        names = [*map(self._environ.decodekey, self._initial)] if texts else []
+        for text in texts:
             key = self._environ.encodekey(text)
-            if self._variables.get(key) != self._initial.get(key):
-                continue  # what a test has set itself
             is_beginning = text.endswith("_")
+            is_own = self._variables.get(key) != self._initial.get(key)  # a test has set it
+            if is_own or not (is_iterated or is_beginning):
+                continue
             fitting = [
                 name for name in names if name == text or (is_beginning and name.startswith(text))
             ]
@@ -605,9 +630,11 @@ class Reads:
             kind = self._kinds.get(code.co_filename)
             if kind is None:
                 kind = self._learn(code.co_filename)
-            # pytest asks for a variable to set it again after a test (`monkeypatch`)
-            is_of_pytest = code.co_filename.startswith(self._pytest)
-            if kind == _TOOL or is_of_pytest or (name and name in _texts(code, frame.f_globals)):
+            # these ask for a variable to set it again after a test (`monkeypatch`, `patch.dict`)
+            is_patching = code.co_filename.startswith(self._pytest) or self._is_of(
+                code.co_filename, ("unittest.mock",)
+            )
+            if kind == _TOOL or is_patching or (name and name in _texts(code, frame.f_globals)):
                 return None
             frame = frame.f_back
         return None

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, Protocol, cast
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 from pytest_kl.contents import (
     CACHED,
@@ -466,7 +466,10 @@ class States:
     ) -> None:
         self._path, self._read = path, read
         self._contents = Contents(self._is_own)
-        self._own_classes_of: WeakKeyDictionary[type, tuple[type, ...]] = WeakKeyDictionary()
+        self._own_classes_of: dict[int, tuple[ref[type], frozenset[int]]] = {}
+        """Identity of a class → a reference to it, and the identities of those of it and its bases
+        that are the repository's. No dictionary of classes: a metaclass may have a hash of its own.
+        """
         self._holders: dict[tuple[int, str], Holder] = {}
         """By identity of the place, and name."""
         self._places: list[Place] = []
@@ -589,6 +592,11 @@ class States:
         own = _class_of_method(code, space)
         if own is not None:
             named.update(dict.fromkeys(self.classes(own)))
+            for cls in self._own_classes(own):  # `self.Inner`: a class in a class
+                members = map(namespace_of(cls).get, asked)
+                for member in members:
+                    if issubclass(type(member), type):
+                        named.update(dict.fromkeys(self.classes(member)))
         if named:
             self._name(number, named)
             if stores.may_change:
@@ -625,27 +633,31 @@ class States:
         if issubclass(kind, type):
             classes = (*self._own_classes(value), *classes)
         for own in classes:
-            module = sys.modules.get(_module_of(own))
-            space = module_namespace(module) if module is not None else {}
-            name = _name_of(own)
-            if space.get(name) is own:
+            # a class that a function made lives no longer than what the function gave
+            *outer, name = _qualname_of(own).split(".")
+            space = module_namespace(sys.modules[_module_of(own)])
+            for part in outer:
+                owner = space.get(part)
+                space = namespace_of(owner) if issubclass(type(owner), type) else {}
+            if space.get(name) is own and not outer:
                 yield self._holder(space, identity(space), name, own)
-            else:
-                file = space.get("__file__", "")
-                holder = self._same_object(own)
-                if holder is None:
-                    place = _Of(own, _qualname_of(own), file if type(file) is str else "")
-                    holder = self._holder(place, identity(place), place.name, own)
-                yield holder
+            elif space.get(name) is own:
+                file = module_namespace(sys.modules[_module_of(own)]).get("__file__")
+                yield self._same_object(own) or self._of_nested(own, file)
+
+    def _of_nested(self, own: type, file: Any) -> Holder:
+        """The holder of a class in a class."""
+        place = _Of(own, _qualname_of(own), file if type(file) is str else "")
+        return self._holder(place, identity(place), place.name, own)
 
     def _own_classes(self, kind: type) -> tuple[type, ...]:
         """Of a class and its bases those of the repository."""
-        try:
-            return self._own_classes_of[kind]
-        except KeyError:
-            classes = tuple(one for one in classes_of(kind) if self._is_own(one))
-            self._own_classes_of[kind] = classes
-            return classes
+        key = identity(kind)
+        known, own = self._own_classes_of.get(key, (None, frozenset()))
+        if known is None or known() is not kind:
+            own = frozenset(identity(one) for one in classes_of(kind) if self._is_own(one))
+            self._own_classes_of[key] = ref(kind), own
+        return tuple(one for one in classes_of(kind) if identity(one) in own) if own else ()
 
     def _name(self, number: int, named: Iterable[Holder]) -> None:
         """Code with this number names these, too."""

@@ -97,6 +97,8 @@ class Language(NamedTuple):
     """The names of a file with the tests of another one, `{stem}` being the other's name without its
     end.
     """
+    of_a_folder: tuple[str, ...] = ()
+    """The names, without their end, of files that are called as their folder, too."""
     test_mark: str = ""
     """A pattern of what is written before a function that is a test, such as an attribute; empty: that
     is not marked.
@@ -134,6 +136,7 @@ def _of_node(name: str, suffixes: tuple[str, ...], version: str, scan: str) -> L
         requires=_NODE_PACKAGES,
         tests="npm test",
         of_files=" -- ",
+        of_a_folder=("index",),
         test_files=tuple(
             f"{{stem}}.{mark}{suffix}" for mark in ("test", "spec") for suffix in _NODE_SUFFIXES
         ),
@@ -149,6 +152,7 @@ SCANNED: Final = (
         "kl_hooks.code.scanner.python:imports_guarded",
         tests="pytest",
         of_files=" ",
+        of_a_folder=("__init__",),
         test_files=("test_{stem}.py", "{stem}_test.py"),
     ),
     _of_node("TypeScript", (".ts", ".mts", ".cts"), "typescript/6", "scan_typescript"),
@@ -170,6 +174,7 @@ SCANNED: Final = (
         modules=_CARGO_MODULES,
         requires=_RUST_PACKAGES,
         tests="cargo test",
+        of_a_folder=("mod", "lib", "main"),
         test_files=("{stem}.rs", "test_{stem}.rs", "{stem}_test.rs", "{stem}_tests.rs"),
         # `#[test]`, `#[tokio::test(…)]`, `#[rstest]`, `#[wasm_bindgen_test]`; not `#[cfg(test)]`
         test_mark=r"#\[\s*(?:\w+\s*::\s*)*(?:\w+_)?(?:rs)?test(?:_case)?\s*[\](]",
@@ -283,12 +288,11 @@ def test_file_names(path: str) -> dict[str, list[str]]:
         return {}
     *folders, name = path.split("/")
     stems = [name.rpartition(".")[0].strip("_")]
-    if name.rpartition(".")[0] in _OF_A_FOLDER and folders:
+    if name.rpartition(".")[0] in language.of_a_folder and folders:
         stems.insert(0, folders[-1])
-    return {stem: [name.format(stem=stem) for name in language.test_files] for stem in stems}
-
-
-_OF_A_FOLDER: Final = ("__init__", "index", "mod", "lib", "main")
+    return {
+        stem: [name.format(stem=stem) for name in language.test_files] for stem in stems if stem
+    }
 
 
 def test_mark(path: str) -> str:

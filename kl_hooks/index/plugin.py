@@ -89,11 +89,12 @@ CREATE TABLE history_terms (
 _HISTORY: Final = """
 CREATE TABLE source_commits (
     -- What a commit says and which source files it touched: asked of git once.
-    sha TEXT PRIMARY KEY,
+    sha TEXT NOT NULL,
     time INTEGER NOT NULL,       -- author's, seconds since 1970
     terms TEXT NOT NULL,         -- JSON: term of the message → how often
     changes TEXT NOT NULL,       -- JSON: [[path, path before a rename or empty], …]
-    ends TEXT NOT NULL           -- of the names of what counted as a source file, between spaces
+    ends TEXT NOT NULL,          -- of the names of what counted as a source file, between spaces
+    PRIMARY KEY (sha, ends)      -- who has other scanners asks again
 ) WITHOUT ROWID;
 CREATE TABLE source_history (
     -- One row: the commits that HEAD has, newest first, and the files they touched by their names of today.

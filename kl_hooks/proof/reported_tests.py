@@ -73,7 +73,8 @@ class Reported:
             elif evidence.outcome == "skipped":
                 self.skipped.add(path.removesuffix("/__init__.py"))
         self.collected_all |= limits.keys() <= COUNTED_LIMITS and not part
-        self.asked += map(str, receipt.selection.get("args") or ())
+        if limits.keys() <= COUNTED_LIMITS | {"left_out"}:
+            self.asked += map(str, receipt.selection.get("args") or ())
         if not limits and not part:
             self.everything = True
         # an argument with `::` asks for tests, not files: then no file of that run is known to be

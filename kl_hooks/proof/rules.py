@@ -595,11 +595,19 @@ def _outside_names(
             continue
         # a class of the standard library notes none of those that are made of it
         may_note = name in header.decorators or name.partition(".")[0] not in _STANDARD
-        if may_note and name not in QUIET_DECORATORS and _is_outside(comparison, name):
+        is_known = name in QUIET_DECORATORS or name in _NOTE_NOTHING
+        if may_note and not is_known and _is_outside(comparison, name):
             yield name
 
 
 _STANDARD: Final = sys.stdlib_module_names
+_NOTE_NOTHING: Final = frozenset(
+    {
+        *("pydantic.BaseModel", "pydantic.RootModel", "pydantic_settings.BaseSettings"),
+        *("msgspec.Struct", "click.ParamType", "click.Command", "click.Group", "click.Option"),
+    }
+)
+"""Classes of much used packages whose subclasses are found in `__subclasses__()` alone."""
 
 
 def _is_outside(comparison: Comparison, name: str) -> bool:
@@ -1068,7 +1076,6 @@ CHANGE_RULES: Final[Sequence[ChangeRule]] = (
     compiler_refuses,
     compiler_warns,
     header_changed,
-    noted_outside,
     import_order_changed,
     definition_added_or_removed,
     tests_added_elsewhere,
@@ -1078,6 +1085,7 @@ CHANGE_RULES: Final[Sequence[ChangeRule]] = (
     import_effect_changed,
     module_not_imported_now,
     first_import,
+    noted_outside,
     random_numbers_drawn,
     objects_counted,
     code_read,

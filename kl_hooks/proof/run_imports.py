@@ -221,12 +221,21 @@ class RunImports:
         """The files of the run that import from the installed distribution of a module, or from one
         that requires it; None of the standard library, which all reach.
         """
-        uses = self._files.executed.distributions
         top = module.partition(".")[0]
+        if top not in self._reaching:
+            self._reaching[top] = self._files_reaching(top)
+        return self._reaching[top]
+
+    @cached_property
+    def _reaching(self) -> dict[str, frozenset[str] | None]:
+        return {}
+
+    def _files_reaching(self, top: str) -> frozenset[str] | None:
+        uses = self._files.executed.distributions
         if top in sys.stdlib_module_names:
             return None
         if uses is None:
-            return frozenset()
+            return None
         owners = {normalized(top)} & uses.installed.keys()
         if not owners:  # the module has another name: what all files import from that import it
             importing = [
@@ -237,7 +246,15 @@ class RunImports:
                     for name in self._files.import_times(path)[0].imports
                 )
             ]
-            owners = set(frozenset.intersection(*importing)) if importing else set()
+            if not importing:  # a new file of the repository, or what nobody knows
+                places = self._places_of("", [top])
+                return (
+                    None
+                    if places.isdisjoint(self._files.difference.python_files())
+                    else frozenset()
+                )
+            # of a namespace that several distributions share, any of them
+            owners = set(frozenset.intersection(*importing)) or set(frozenset().union(*importing))
         return frozenset(
             path for path, names in uses.files.items() if owners & uses.required(names)
         )

@@ -20,6 +20,7 @@ from tests.support import run_in_process
 
 TESTS = """\
 import os, os.path, pathlib, shutil, sqlite3, tempfile
+from unittest import mock
 
 HERE = pathlib.Path(__file__).parent
 
@@ -67,8 +68,17 @@ def test_own_variable(monkeypatch):
 def test_copy():
     assert dict(os.environ) and {**os.environ}
 
+def test_writes():
+    env = dict(os.environ)
+    env["APP_REGION"] = "eu"
+    with mock.patch.dict(os.environ, {"APP_PATCHED": "1"}):
+        assert {**os.environ, "APP_COLUMNS": "80"} and env
+
 def test_settings():
     assert not [name for name in os.environ if name.startswith("SHOP_")]
+
+def test_default():
+    assert os.environ.setdefault("APP_DEFAULT", "1")
 
 def test_where():
     assert pathlib.Path(__file__).resolve()
@@ -96,6 +106,10 @@ VARIABLES = {
     "APP_MODE": {"test_variable"},
     "APP_OWN": set(),
     "APP_ANY": {"test_own_variable"},
+    "APP_REGION": set(),
+    "APP_PATCHED": set(),
+    "APP_COLUMNS": set(),
+    "APP_DEFAULT": {"test_default"},
     "SHOP_NAME": {"test_settings"},
     "OTHER": set(),
 }

@@ -99,6 +99,60 @@ class State: items = []
 def put(value): State().items.append(value)
 def get(): return State.items[0]
 """,
+    "attribute of a class above": """
+class Base: items = []
+class First(Base):
+    def add(self, value): self.items.append(value)
+class Second(Base):
+    def last(self): return self.items[-1]
+def put(value): First().add(value)
+def get(): return Second().last()
+""",
+    "attribute of a metaclass": """
+class Meta(type): items = []
+class First(metaclass=Meta): pass
+def put(value): First.items.append(value)
+def get(): return First.items[-1]
+""",
+    "attribute of a class in a class": """
+class Outer:
+    class Inner: items = []
+    def add(self, value): self.Inner.items.append(value)
+    def last(self): return self.Inner.items[-1]
+def put(value): Outer().add(value)
+def get(): return Outer().last()
+""",
+    "attribute of an enumeration": """
+import enum
+class Color(enum.Enum): RED = 1
+Color.items = []
+def put(value): Color.items.append(value)
+def get(): return Color.items[-1]
+""",
+    "element of a document": """
+from xml.etree.ElementTree import Element
+TREE = Element("a")
+def put(value): TREE.set("x", str(value))
+def get(): return int(TREE.get("x"))
+""",
+    "number of C": """
+import ctypes
+NUMBER = ctypes.c_int()
+def put(value): NUMBER.value = value
+def get(): return NUMBER.value
+""",
+    "default of a context variable": """
+import contextvars
+ITEMS = contextvars.ContextVar("ITEMS", default=[])
+def put(value): ITEMS.get().append(value)
+def get(): return ITEMS.get()[-1]
+""",
+    "header of a message": """
+from email.message import EmailMessage
+MAIL = EmailMessage()
+def put(value): MAIL["X"] = str(value)
+def get(): return int(MAIL["X"])
+""",
     "attribute of a function": """
 def put(value): put.value = value
 def get(): return put.value

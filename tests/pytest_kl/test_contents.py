@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import abc
+import ctypes
+import datetime
+import decimal
+import functools
+import gc
 import io
+import logging
+import re
+import struct
 import sys
 import tempfile
+import threading
+import uuid
+import weakref
+import zoneinfo
+from email.message import EmailMessage
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from xml.etree.ElementTree import Element
 
 import pytest
 
@@ -198,3 +213,69 @@ def test_an_expression_that_compiles_itself_is_the_same_then() -> None:
     assert contents.is_same(holder, node)
     holder.append(pattern)
     assert not contents.is_same(holder, node)
+
+
+class Shape(abc.ABC):
+    """A class whose metaclass has state in C."""
+
+    log = logging.getLogger("shape")
+
+    @abc.abstractmethod
+    def area(self) -> int:
+        """Nothing yet."""
+
+
+CONSTANTS: dict[str, Any] = {
+    "an expression": re.compile("a"),
+    "a match": re.match("a", "a"),
+    "a moment": datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
+    "a zone": zoneinfo.ZoneInfo("UTC"),
+    "a number": decimal.Decimal(1),
+    "an identifier": uuid.UUID(int=1),
+    "a lock": threading.RLock(),
+    "a structure": struct.Struct("i"),
+    "an error of the system": OSError(2, "none"),
+    "a key": functools.cmp_to_key(max),
+    "an abstract class": Shape,
+    "a logger": logging.getLogger("shape"),
+    "read-only memory": memoryview(bytes(2_000_000)),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_what_nobody_stores_in_stays_as_it_is(contents: Contents, name: str) -> None:
+    value = CONSTANTS[name]
+    node = contents.node(value)
+    logging.getLogger("shape").isEnabledFor(10)
+    assert node is None or contents.is_same(value, node)
+
+
+STORES: dict[str, tuple[Any, Any]] = {
+    "an element": (Element("a"), lambda value: value.set("x", "1")),
+    "a number of C": (ctypes.c_int(), lambda value: setattr(value, "value", 1)),
+    "a view": (memoryview(bytearray(3)), lambda value: value.__setitem__(0, 1)),
+    "a lock": (threading.RLock(), lambda value: value.acquire()),
+    "a level": (logging.getLogger("level"), lambda value: value.setLevel(10)),
+    "a header": (EmailMessage(), lambda value: value.add_header("X", "1")),
+}
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_what_is_stored_in_objects_of_c_and_of_the_library_is_seen(
+    contents: Contents, name: str
+) -> None:
+    value, store = STORES[name]
+    node = noted(contents, value)
+    store(value)
+    assert not contents.is_same(value, node)
+
+
+def test_what_a_reference_leads_to_lives_no_longer(contents: Contents) -> None:
+    def local() -> None: ...
+
+    reference = weakref.ref(local)
+    node = noted(contents, [reference])
+    del local
+    gc.collect()
+    assert reference() is None
+    assert not contents.is_same([reference], node)

@@ -84,6 +84,54 @@ def test_mocks_a_lost_folder_and_a_lost_environment_lose_no_verdict(tmp_path: Pa
     assert run.end["moved"] is False
 
 
+LIVES = {
+    "app.py": """
+import weakref
+
+RECEIVERS = []
+
+class Base: pass
+
+def emit(): return [r() for receiver in RECEIVERS if (r := receiver()) is not None]
+def made(): return sorted(one.__name__ for one in Base.__subclasses__())
+""",
+    "test_a.py": """
+import weakref, pytest, app
+
+@pytest.fixture(scope="module")
+def receiver():
+    def answers(): return 1
+    app.RECEIVERS.append(weakref.ref(answers))
+    yield answers
+
+@pytest.fixture(scope="module")
+def local():
+    class Local(app.Base):
+        def method(self): return super().__repr__()
+    return Local()
+
+def test_receives(receiver): assert app.emit() == [1]
+def test_is_made(local): assert local.method() and app.made() == ["Local"]
+""",
+    "test_b.py": """
+import gc, app
+
+def test_receives_nothing():
+    gc.collect()
+    assert app.emit() == []
+def test_is_gone():
+    gc.collect()
+    assert app.made() == []
+""",
+}
+
+
+def test_nothing_of_a_suite_lives_longer_for_us(tmp_path: Path) -> None:
+    repository(tmp_path, LIVES)
+    done = run_pytest(tmp_path, "-p", "no:cacheprovider")
+    assert done.returncode == 0, done.stdout
+
+
 FORKS = """
 import os
 def test_child_leaves():

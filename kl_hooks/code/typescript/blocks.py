@@ -83,9 +83,9 @@ class BlockReader:
         pattern = declarator.child_by_field_name("name")
         root = _root(declarator.child_by_field_name("value"))
         specifier = _required(root)
-        for name in _bound_names(pattern):
+        for name, original in _bound_names(pattern):
             if specifier in _RUNNERS:
-                sort = _SORTS.get(name, _TEST)
+                sort = _SORTS.get(original, _TEST)
             elif root is not None and root.type == "identifier":
                 sort = self._sorts.get(_text(root), "")
             else:
@@ -155,16 +155,20 @@ def _required(node: Node | None) -> str:
     return _text(arguments)[1:-1].strip()[1:-1]
 
 
-def _bound_names(pattern: Node | None) -> list[str]:
+def _bound_names(pattern: Node | None) -> list[tuple[str, str]]:
+    """(name here, name where it is from) of each name that a pattern binds."""
     if pattern is None:
         return []
     if pattern.type == "identifier":
-        return [_text(pattern)]
-    return [
-        _text(part)
-        for part in pattern.named_children
-        if part.type == "shorthand_property_identifier_pattern"
-    ]
+        return [(_text(pattern), _text(pattern))]
+    names = []
+    for part in pattern.named_children:
+        if part.type == "shorthand_property_identifier_pattern":
+            names.append((_text(part), _text(part)))
+        elif part.type == "pair_pattern":
+            value = part.child_by_field_name("value")
+            names.append((_text(value), _text(part.child_by_field_name("key"))))
+    return names
 
 
 def _is_local(name: str, scope: Scope) -> bool:
