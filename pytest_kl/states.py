@@ -646,7 +646,7 @@ class States:
                 yield self._same_object(own) or self._of_nested(own, file)
 
     def _of_nested(self, own: type, file: Any) -> Holder:
-        """The holder of a class in a class."""
+        """A class in a class, as a place of state."""
         place = _Of(own, _qualname_of(own), file if type(file) is str else "")
         return self._holder(place, identity(place), place.name, own)
 
