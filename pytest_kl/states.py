@@ -589,14 +589,7 @@ class States:
                 elif not is_reserved(name):
                     named.update(dict.fromkeys(self._named(names, name, value, stores.owners)))
                     named.update(dict.fromkeys(self.classes(value)))
-        own = _class_of_method(code, space)
-        if own is not None:
-            named.update(dict.fromkeys(self.classes(own)))
-            for cls in self._own_classes(own):  # `self.Inner`: a class in a class
-                members = map(namespace_of(cls).get, asked)
-                for member in members:
-                    if issubclass(type(member), type):
-                        named.update(dict.fromkeys(self.classes(member)))
+        named.update(dict.fromkeys(self._of_method(code, space, asked)))
         if named:
             self._name(number, named)
             if stores.may_change:
@@ -622,6 +615,19 @@ class States:
                     self.submodules_outside.add((code.co_filename, full_name))
                     packages.append(inner)
 
+    def _of_method(
+        self, code: CodeType, space: Mapping[str, Any], asked: Iterable[str]
+    ) -> Iterator[Holder]:
+        """The classes that code of a method gets by its first argument: its own, and those in it."""
+        own = _class_of_method(code, space)
+        if own is None:
+            return
+        yield from self.classes(own)
+        for cls in self._own_classes(own):
+            for member in map(namespace_of(cls).get, asked):
+                if issubclass(type(member), type):
+                    yield from self.classes(member)
+
     def classes(self, value: Any) -> Iterator[Holder]:
         """The classes of the repository whose attributes code gets by an object, or by a class: its
         own, their bases, and the metaclass with its bases.
@@ -633,20 +639,23 @@ class States:
         if issubclass(kind, type):
             classes = (*self._own_classes(value), *classes)
         for own in classes:
+            module = sys.modules.get(_module_of(own))
+            if module is None:
+                continue
             # a class that a function made lives no longer than what the function gave
             *outer, name = _qualname_of(own).split(".")
-            space = module_namespace(sys.modules[_module_of(own)])
+            space = module_namespace(module)
             for part in outer:
                 owner = space.get(part)
                 space = namespace_of(owner) if issubclass(type(owner), type) else {}
             if space.get(name) is own and not outer:
                 yield self._holder(space, identity(space), name, own)
             elif space.get(name) is own:
-                file = module_namespace(sys.modules[_module_of(own)]).get("__file__")
-                yield self._same_object(own) or self._of_nested(own, file)
+                yield self._same_object(own) or self._of_nested(own, module)
 
-    def _of_nested(self, own: type, file: Any) -> Holder:
+    def _of_nested(self, own: type, module: ModuleType) -> Holder:
         """A class in a class, as a place of state."""
+        file = module_namespace(module).get("__file__")
         place = _Of(own, _qualname_of(own), file if type(file) is str else "")
         return self._holder(place, identity(place), place.name, own)
 
