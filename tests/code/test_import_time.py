@@ -179,3 +179,26 @@ def test_docstrings_are_those_of_inspect() -> None:
     method = vars(space["C"])["m"]
     assert (docs[""], docs["C"]) == ("One.", "Two.")
     assert inspect.cleandoc(docs["C.m"]) == inspect.getdoc(method)
+
+
+@pytest.mark.parametrize(
+    ("body", "is_generator"),
+    [
+        ("return [1]", False),
+        ("yield 1", True),
+        ("yield from ()", True),
+        ("x = [(yield)]", True),
+        ("def inner(): yield 1", False),
+        ("return lambda: (yield)", False),
+        ("for x in (): pass\n    else: (yield)", True),
+    ],
+)
+@pytest.mark.parametrize("definition", ["def f():", "async def f():"])
+def test_whether_a_function_is_a_generator_is_part_of_its_header(
+    definition: str, body: str, is_generator: bool
+) -> None:
+    if definition.startswith("async") and body == "yield from ()":
+        return  # no syntax
+    header = import_time(f"{definition}\n    {body}\n".encode()).headers["f"].text
+    plain = import_time(f"{definition}\n    pass\n".encode()).headers["f"].text
+    assert (header != plain) == is_generator

@@ -26,6 +26,8 @@ CLOSED = (
 """Groups of which no verdict was wrong when all their edits were judged."""
 ORDER = ("order", "library", "kept", "around", "held", "projects", "counted", "inherited")
 """Groups with new tests that change what others rely on."""
+WHOLE = "inherited"
+"""The group of which each kind is tried: no other test shows some of them."""
 EACH = 4
 """So many kinds of each group, and of the harmless ones; of each kind one edit."""
 
@@ -38,7 +40,9 @@ def share() -> list[tuple[Kind, Edit]]:
     return [
         (kind, dice.choice(kind.edits))
         for group in groups
-        for kind in dice.sample(group, min(EACH, len(group)))
+        for kind in dice.sample(
+            group, len(group) if group[0].group == WHOLE else min(EACH, len(group))
+        )
     ]
 
 
