@@ -309,9 +309,13 @@ def _of_context(value: ContextVar[Any]) -> list[Any]:
 
 
 def _of_reference(value: ref[Any]) -> list[Any]:
-    """What it refers to, which lives no longer for that."""
+    """What it refers to, which lives no longer for that, and the attributes of an object."""
     referent = ref.__call__(value)
-    return [0 if referent is None else identity(referent)]
+    if referent is None:
+        return [0]
+    is_object = type(referent) is not FunctionType and not issubclass(type(referent), type)
+    attributes = (attributes_of(referent) if is_object else None) or {}
+    return [identity(referent), *attributes, *map(_key, [*attributes.values()])]
 
 
 def _of_nothing_known(value: Any) -> list[Any]:

@@ -270,6 +270,15 @@ def test_what_is_stored_in_objects_of_c_and_of_the_library_is_seen(
     assert not contents.is_same(value, node)
 
 
+def test_what_a_reference_leads_to_is_seen(contents: Contents) -> None:
+    link = Link(None)
+    reference = weakref.ref(link)
+    node = noted(contents, reference)
+    assert contents.is_same(reference, node)
+    link.name = "y"
+    assert not contents.is_same(reference, node)
+
+
 def test_what_a_reference_leads_to_lives_no_longer(contents: Contents) -> None:
     def local() -> None: ...
 
