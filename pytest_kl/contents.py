@@ -324,15 +324,17 @@ def _of_nothing_known(value: Any) -> list[Any]:
 
 
 def _of_memory(value: Any) -> list[Any]:
-    """A digest of what is in memory that others may write; of much memory it is never what it was."""
-    try:
-        with memoryview(value) as view:
-            if view.nbytes <= _MOST_MEMORY:
-                return [hash(view.tobytes())]
-            if view.readonly:
-                return [view.nbytes]
-    except (BufferError, NotImplementedError, TypeError, ValueError):  # released, or of odd items
-        pass
+    """A digest of what is in memory that others may write; of much memory it is never what it was,
+    nor where it was released or has items that can't be shown.
+    """
+    with (
+        suppress(BufferError, NotImplementedError, TypeError, ValueError),
+        memoryview(value) as view,
+    ):
+        if view.nbytes <= _MOST_MEMORY:
+            return [hash(view.tobytes())]
+        if view.readonly:
+            return [view.nbytes]
     return _of_nothing_known(value)
 
 
@@ -426,8 +428,8 @@ def is_reserved(name: str) -> bool:
 
 def _is_of_the_language(name: str, owner: type) -> bool:
     """Whether the interpreter or its library stores in this attribute of a class: `enum` computes
-    members that are combined of others (`_value2member_map_`; its documentation, "Supported _sunder_
-    names").
+    members that are combined of others (`_value2member_map_`; its documentation, "Supported
+    _sunder_ names").
     """
     is_of_enum = name[:1] == name[-1:] == "_" and issubclass(type(owner), EnumType)
     return is_reserved(name) or is_of_enum
@@ -448,25 +450,28 @@ def _is_iterator(classes: Iterable[type]) -> bool:
 
 
 _POINTER: Final = calcsize("P")
+_ABC_DATA: Final = type(ABC.__dict__["_abc_impl"])
+"""What an abstract class knows of its subclasses; these are compared by themselves."""
+_KEY: Final = type(cmp_to_key(max))
 _NOTHING_STORED: Final[frozenset[type]] = frozenset(
     {
         *(
             object,
             local,
             Match,
-            type(ABC.__dict__["_abc_impl"]),
-            type(cmp_to_key(max)),
             property,
             staticmethod,
             classmethod,
             slice,
             partial,
             Struct,
+            tzinfo,
         ),
         *(itemgetter, attrgetter, methodcaller, TypeVar, ParamSpec, MappingProxyType),
         *(CellType, CodeType, FrameType, TracebackType, ModuleType, FunctionType, MethodType),
         *(BuiltinFunctionType, WrapperDescriptorType, MethodDescriptorType, MethodWrapperType),
-        *(ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType, tzinfo),
+        *(ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType),
+        *(_ABC_DATA, _KEY),
     }
 )
 """Types in C whose objects stay what they are, or whose parts are attributes that are read: what
@@ -527,7 +532,7 @@ def _is_of_library(kind: type) -> bool:
 
 def _public(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Those that are no business of their class alone, such as what it has computed once; of the
-    others flags, numbers and what is appended to: an event is set, a semaphore counts.
+    others flags, numbers and containers: an event is set, a semaphore counts, a message has headers.
     """
     return {
         name: value
@@ -537,9 +542,9 @@ def _public(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reader(kind: type) -> Parts | None:
-    """How objects of a class are read; None where they hold nothing, or nobody knows what.
+    """How objects of a class are read; None where nothing can be stored in them.
 
-    How far an iterator is can't be read: it is never what it was.
+    How far an iterator is can't be read, nor what is in C: it is never what it was.
     """
     classes = classes_of(kind)
     if issubclass(type(kind), EnumType) or str(_module_of(kind)).startswith(_PYTEST):

@@ -24,8 +24,8 @@ from pytest_kl.operations import loads_attribute
 from pytest_kl.reads import EVERYTHING, file_of, inner_codes
 
 _DOCS: Final = ("__doc__", "_testMethodDoc")
-"""The attributes that have a docstring: a case of unittest takes that of its method when pytest makes
-it, and `shortDescription` shows it later.
+"""The attributes that have a docstring: a case of unittest takes that of its method when pytest
+makes it, and `shortDescription` shows it later.
 """
 _STANDARD_READERS: Final = ("cmd", "doctest", "inspect", "pdb", "pydoc", "unittest.case")
 """Modules of the standard library that show a docstring. What others read they copy to another

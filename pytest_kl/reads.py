@@ -252,7 +252,7 @@ def _path_of_uri(name: str) -> str:
     return os.fsdecode(head + decoded)
 
 
-def _texts(code: CodeType, space: Mapping[str, Any]) -> Iterator[str]:
+def _texts(code: CodeType, space: dict[str, Any]) -> Iterator[str]:
     """The texts that are constants of code, or what constants of its module have that it names."""
     for constant in code.co_consts:
         if type(constant) is CodeType:  # a comprehension
@@ -260,7 +260,7 @@ def _texts(code: CodeType, space: Mapping[str, Any]) -> Iterator[str]:
         else:
             yield from _texts_of(constant)
     for name in code.co_names:
-        yield from _texts_of(space.get(name))
+        yield from _texts_of(dict.get(space, name))
 
 
 def _texts_of(value: Any) -> Iterator[str]:
@@ -327,6 +327,127 @@ class LastFinder:
                     finders.remove(finder)
 
 
+class Variables:
+    """What code of the repository asks of the environment, itself or by libraries."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+        self._environ, self._now = os.environ, vars(os.environ)["_data"]
+        self._initial = dict(self._now)
+        """The environment as it was at the start."""
+        self._listing = _environ_code("__iter__")
+        self.asking = [*filter(None, (_environ_code("__getitem__"), self._listing))]
+        """Code whose starts are wanted."""
+        self._getters = _environ_getters()
+        self._environ_files = {code.co_filename for code in self._getters}
+        self._clearing = {MutableMapping.clear.__code__, MutableMapping.popitem.__code__}
+        self._loaded = sys.modules
+        """Tests may replace it."""
+        self._pytest = dirname(file_of(self._loaded.get("_pytest")) or "?") + os.sep
+        self._for_iter = _operation("FOR_ITER")
+        self._copying = 0, 0
+        """Where all variables were listed last: (identity of code, instruction)."""
+
+    def asks(self, code: CodeType, asked: Mapping[str, Any], caller: FrameType | None) -> None:
+        """One of `asking` starts; `asked`: its arguments."""
+        if code is self._listing:
+            self._list(asked, caller)
+        else:
+            self._ask(asked, caller)
+
+    def _ask(self, asked: Mapping[str, Any], frame: FrameType | None) -> None:
+        """Code asks for a variable that is as it was at the start."""
+        name = asked.get("key")
+        if not self._is_environment(asked) or not isinstance(name, str | bytes):
+            return
+        name = os.fsdecode(name)
+        key = self._environ.encodekey(name)
+        value = self._now.get(key)
+        if value != self._initial.get(key):
+            return
+        if value is not None and not self._is_value_read(frame):
+            return
+        asking = self._asking_frame(frame, name)
+        if asking is not None:
+            self._reads.note_variable(
+                SET_VARIABLES if value is not None else VARIABLES, name, asking
+            )
+
+    def _list(self, asked: Mapping[str, Any], frame: FrameType | None) -> None:
+        """Code lists all variables, or copies them. Which of them it looks for, its constants show
+        (`k.startswith("SHOP_")`): of all others that is not known, and terminals have others each
+        time.
+        """
+        if not self._is_environment(asked):
+            return
+        while frame is not None and frame.f_code.co_filename in self._environ_files:
+            if frame.f_code in self._clearing:
+                return
+            frame = frame.f_back
+        if frame is None:
+            return
+        code = frame.f_code
+        self._copying = _identity(code), frame.f_lasti
+        # into a copy a program writes what it hands to another one
+        is_iterated = code.co_code[frame.f_lasti] == self._for_iter
+        asking = self._asking_frame(frame, "")
+        texts = _constants(asking) if asking is not None else set()
+        names = [*map(self._environ.decodekey, self._initial)] if texts else []
+        for text in texts:
+            key = self._environ.encodekey(text)
+            is_beginning = text.endswith("_")
+            is_own = self._now.get(key) != self._initial.get(key)  # a test has set it
+            if is_own or not (is_iterated or is_beginning):
+                continue
+            fitting = [
+                name for name in names if name == text or (is_beginning and name.startswith(text))
+            ]
+            for name in fitting:
+                self._reads.note_variable(SET_VARIABLES, name, asking)
+            if is_beginning:
+                self._reads.note_variable(VARIABLES, text + EVERYTHING, asking)
+            elif not fitting:
+                self._reads.note_variable(VARIABLES, text, asking)
+
+    def _is_environment(self, asked: Mapping[str, Any]) -> bool:
+        """Whether it is a method of `os.environ`, or of `os.environb`, which has the same
+        variables.
+        """
+        mapping = asked.get("self")
+        is_environ = type(mapping) is type(self._environ)
+        return is_environ and vars(mapping).get("_data") is self._now
+
+    def _asking_frame(self, frame: FrameType | None, name: str) -> FrameType | None:
+        """The code of the repository that asks for a variable, by libraries, too (`expandvars`,
+        `ChainMap`); None for a library that asks for its own: then the name is a constant of its
+        code. These differ from terminal to terminal.
+        """
+        while frame is not None:
+            code = frame.f_code
+            if self._reads.is_of_repository(code.co_filename):
+                return frame
+            # these ask for a variable to set it again after a test (`monkeypatch`, `patch.dict`)
+            is_patching = code.co_filename.startswith(self._pytest) or (
+                code.co_filename == file_of(self._loaded.get("unittest.mock"))
+            )
+            is_tool = is_patching or self._reads.is_tool(code.co_filename)
+            if is_tool or (name and name in _texts(code, frame.f_globals)):
+                return None
+            frame = frame.f_back
+        return None
+
+    def _is_value_read(self, frame: FrameType | None) -> bool:
+        """Whether one variable is read there: `os.environ[NAME]`, `get`, `"%(NAME)s" % os.environ`.
+        Not so what copies or lists all variables, or only looks whether one is set.
+        """
+        if frame is None:
+            return False
+        code = frame.f_code
+        if code.co_filename in self._environ_files:
+            return any(code is getter for getter in self._getters)
+        return (_identity(code), frame.f_lasti) != self._copying
+
+
 class Reads:
     """What this process reads of a repository."""
 
@@ -342,10 +463,8 @@ class Reads:
         self._path_of = path_of
         self._stack = stack
         self.fail = fail
-        self._getcwd = os.getcwd
-        self._stat = os.stat
+        self._getcwd, self._stat, self._readlink = os.getcwd, os.stat, os.readlink
         self._getframe = sys._getframe
-        self._readlink = os.readlink
         self._loaded = sys.modules
         self._unresolved = {
             *(*_TOOL_FUNCTIONS, *_LOADER_FUNCTIONS),
@@ -380,20 +499,9 @@ class Reads:
         """Code that imports by a name: a module that is loaded is not looked for again."""
         self.imports: Callable[[object, object, FrameType | None], None] | None = None
         """Who wants to know of these: called with the name, the package and the caller."""
-        self._listing_variables = _environ_code("__iter__")
-        of_variables = filter(None, (_environ_code("__getitem__"), self._listing_variables))
-        self.asking = [*self._files, *of_variables, *self._lines, *self._importing]
+        self._variables = Variables(self)
+        self.asking = [*self._files, *self._variables.asking, *self._lines, *self._importing]
         """Code whose starts are wanted."""
-        self._environ, self._variables = os.environ, vars(os.environ)["_data"]
-        self._initial = dict(self._variables)
-        """The environment as it was at the start."""
-        self._environ_getters = _environ_getters()
-        self._environ_files = {code.co_filename for code in self._environ_getters}
-        self._pytest = dirname(file_of(sys.modules.get("_pytest")) or "?") + os.sep
-        self._clearing = {MutableMapping.clear.__code__, MutableMapping.popitem.__code__}
-        self._for_iter = _operation("FOR_ITER")
-        self._copying = 0, 0
-        """Where all variables were listed last: (identity of code, instruction)."""
         self.written: Any = None
         """The files that tests write (`pytest_kl.written`); None in a process that one starts."""
         self.notes_seen = False
@@ -554,111 +662,10 @@ class Reads:
         elif code in self._lines:
             # from memory, once it was read: then nothing is opened
             self.ask(frame.f_locals.get("filename"), True, caller)
-        elif code is self._listing_variables:
-            self._list_variables(frame.f_locals, caller)
         elif code not in self._files:
-            self._ask_for_variable(frame.f_locals, caller)
+            self._variables.asks(code, frame.f_locals, caller)
         elif caller is not None and caller.f_code.co_filename not in self._asking_files:
             self.ask(frame.f_locals.get(code.co_varnames[0]), self._files[code], caller)
-
-    def _ask_for_variable(self, asked: Mapping[str, Any], frame: FrameType | None) -> None:
-        """Code asks for a variable that is as it was at the start."""
-        name = asked.get("key")
-        if not self._is_environment(asked) or not isinstance(name, str | bytes):
-            return
-        name = os.fsdecode(name)
-        key = self._environ.encodekey(name)
-        value = self._variables.get(key)
-        if value != self._initial.get(key):
-            return
-        if value is not None and not self._is_value_read(frame):
-            return
-        asking = self._asking_frame(frame, name)
-        if asking is not None:
-            self._note_variable(SET_VARIABLES if value is not None else VARIABLES, name, asking)
-
-    def _list_variables(self, asked: Mapping[str, Any], frame: FrameType | None) -> None:
-        """Code lists all variables, or copies them. Which of them it looks for, its constants show
-        (`k.startswith("SHOP_")`): of all others that is not known, and terminals have others each time.
-        """
-        if not self._is_environment(asked):
-            return
-        while frame is not None and frame.f_code.co_filename in self._environ_files:
-            if frame.f_code in self._clearing:
-                return
-            frame = frame.f_back
-        if frame is None:
-            return
-        code = frame.f_code
-        self._copying = _identity(code), frame.f_lasti
-        # into a copy a program writes what it hands to another one
-        is_iterated = code.co_code[frame.f_lasti] == self._for_iter
-        asking = self._asking_frame(frame, "")
-        texts = _constants(asking) if asking is not None else set()
-        names = [*map(self._environ.decodekey, self._initial)] if texts else []
-        for text in texts:
-            key = self._environ.encodekey(text)
-            is_beginning = text.endswith("_")
-            is_own = self._variables.get(key) != self._initial.get(key)  # a test has set it
-            if is_own or not (is_iterated or is_beginning):
-                continue
-            fitting = [
-                name for name in names if name == text or (is_beginning and name.startswith(text))
-            ]
-            for name in fitting:
-                self._note_variable(SET_VARIABLES, name, asking)
-            if is_beginning:
-                self._note_variable(VARIABLES, text + EVERYTHING, asking)
-            elif not fitting:
-                self._note_variable(VARIABLES, text, asking)
-
-    def _is_environment(self, asked: Mapping[str, Any]) -> bool:
-        """Whether it is a method of `os.environ`, or of `os.environb`, which has the same variables."""
-        mapping = asked.get("self")
-        is_environ = type(mapping) is type(self._environ)
-        return is_environ and vars(mapping).get("_data") is self._variables
-
-    def _asking_frame(self, frame: FrameType | None, name: str) -> FrameType | None:
-        """The code of the repository that asks for a variable, by libraries, too (`expandvars`,
-        `ChainMap`); None for a library that asks for its own: then the name is a constant of its
-        code. These differ from terminal to terminal.
-        """
-        while frame is not None:
-            code = frame.f_code
-            if self._path_of(code.co_filename):
-                return frame
-            kind = self._kinds.get(code.co_filename)
-            if kind is None:
-                kind = self._learn(code.co_filename)
-            # these ask for a variable to set it again after a test (`monkeypatch`, `patch.dict`)
-            is_patching = code.co_filename.startswith(self._pytest) or self._is_of(
-                code.co_filename, ("unittest.mock",)
-            )
-            if kind == _TOOL or is_patching or (name and name in _texts(code, frame.f_globals)):
-                return None
-            frame = frame.f_back
-        return None
-
-    def _note_variable(self, place: str, name: str, frame: FrameType | None) -> None:
-        if self.too_many:
-            return
-        number = self._numbers.setdefault((place, name), len(self._numbers))
-        if self._stack:
-            reads = self._stack[-1].reads
-        else:
-            reads = self.session.setdefault(self._owner(frame), set())
-        reads.add(number)
-
-    def _is_value_read(self, frame: FrameType | None) -> bool:
-        """Whether one variable is read there: `os.environ[NAME]`, `get`, `"%(NAME)s" % os.environ`.
-        Not so what copies or lists all variables, or only looks whether one is set.
-        """
-        if frame is None:
-            return False
-        code = frame.f_code
-        if code.co_filename in self._environ_files:
-            return any(code is getter for getter in self._environ_getters)
-        return (_identity(code), frame.f_lasti) != self._copying
 
     def ask(self, path: object, state: bool, frame: FrameType | None) -> None:
         """Somebody asks whether a file is there, or for its state."""
@@ -796,6 +803,26 @@ class Reads:
                 return ""
             frame = frame.f_back
         return filename
+
+    def is_of_repository(self, filename: str) -> bool:
+        """Whether what runs there is the repository's."""
+        return bool(self._path_of(filename))
+
+    def is_tool(self, filename: str) -> bool:
+        """Whether what is read there is read for no test."""
+        kind = self._kinds.get(filename)
+        return (self._learn(filename) if kind is None else kind) == _TOOL
+
+    def note_variable(self, place: str, name: str, frame: FrameType | None) -> None:
+        """Code in this frame asks for a variable. `place`: `VARIABLES`, or `SET_VARIABLES`."""
+        if self.too_many:
+            return
+        number = self._numbers.setdefault((place, name), len(self._numbers))
+        if self._stack:
+            reads = self._stack[-1].reads
+        else:
+            reads = self.session.setdefault(self._owner(frame), set())
+        reads.add(number)
 
     def _is_without_event(self, frame: FrameType | None) -> bool:
         """Whether a function of `glob` lists that has no event."""

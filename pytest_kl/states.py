@@ -456,6 +456,53 @@ def _class_of_method(code: CodeType, space: Mapping[str, Any]) -> type | None:
     return cast("type | None", own)
 
 
+class _OwnClasses:
+    """The classes of the repository that classes are made of; each class is asked about once."""
+
+    def __init__(self, is_own: Callable[[Any], bool]) -> None:
+        self._is_own = is_own
+        self._known: dict[int, tuple[ref[type], frozenset[int]]] = {}
+        """Identity of a class → a reference to it, and the identities of those that are the
+        repository's. No dictionary of classes: a metaclass may have a hash of its own.
+        """
+
+    def of(self, kind: type) -> tuple[type, ...]:
+        """Of a class and its bases those of the repository."""
+        reference, own = self._known.get(identity(kind), (None, frozenset()))
+        if reference is None or reference() is not kind:
+            own = frozenset(identity(base) for base in classes_of(kind) if self._is_own(base))
+            self._known[identity(kind)] = ref(kind), own
+        return tuple(base for base in classes_of(kind) if identity(base) in own) if own else ()
+
+
+class Submodules:
+    """The modules that code has as attributes of packages: an import binds them there, wherever that
+    is.
+    """
+
+    def __init__(self) -> None:
+        self.own: set[tuple[str, str]] = set()
+        """(file of code, module of the repository)."""
+        self.outside: set[tuple[str, str]] = set()
+        """(file of code, full name of another module): `xml.dom.minidom`."""
+
+    def note_outside(self, code: CodeType, package: Mapping[str, Any]) -> None:
+        """Note those of a package outside of the repository that code names."""
+        packages = [package]
+        for names in packages:
+            if "__path__" not in names:
+                continue
+            for name in code.co_names:
+                module = names.get(name)
+                if not issubclass(type(module), ModuleType):
+                    continue
+                inner = module_namespace(cast("ModuleType", module))
+                full_name = inner.get("__name__")
+                if full_name == f"{names.get('__name__')}.{name}":
+                    self.outside.add((code.co_filename, full_name))
+                    packages.append(inner)
+
+
 class States:
     """The holders of one process."""
 
@@ -466,10 +513,7 @@ class States:
     ) -> None:
         self._path, self._read = path, read
         self._contents = Contents(self._is_own)
-        self._own_classes_of: dict[int, tuple[ref[type], frozenset[int]]] = {}
-        """Identity of a class → a reference to it, and the identities of those of it and its bases
-        that are the repository's. No dictionary of classes: a metaclass may have a hash of its own.
-        """
+        self._own_classes = _OwnClasses(self._is_own)
         self._holders: dict[tuple[int, str], Holder] = {}
         """By identity of the place, and name."""
         self._places: list[Place] = []
@@ -519,10 +563,7 @@ class States:
         self._random.begin(self._stored)
         self._loggers = self._of_interpreter(_LOGGING["Logger"].manager, f"logging{_UNNAMED}")
         self._subclasses = self._of_interpreter(self._process.subclasses, SUBCLASSES)
-        self.submodules: set[tuple[str, str]] = set()
-        """(file of code, module of the repository that it has as an attribute of another one)."""
-        self.submodules_outside: set[tuple[str, str]] = set()
-        """(file of code, full name of another module that it has so): `xml.dom.minidom`."""
+        self.submodules = Submodules()
         self.looked_at: set[int] = set()
         """Identities of the code of which is known what it names."""
 
@@ -579,9 +620,9 @@ class States:
                     if self._is_own(value):
                         todo.append(inner)
                         if names is not space:
-                            self.submodules.add((code.co_filename, inner["__file__"]))
+                            self.submodules.own.add((code.co_filename, inner["__file__"]))
                     else:
-                        self._note_submodules(code, inner)
+                        self.submodules.note_outside(code, inner)
                         if inner.get("__name__") in sys.stdlib_module_names:
                             named.update(dict.fromkeys(self._of_library(inner, code.co_names)))
                 elif type(value) is CACHED and not gets(code, name):
@@ -597,33 +638,17 @@ class States:
                 if stores.only_names:
                     self._storing_only[number] = stores.names
 
-    def _note_submodules(self, code: CodeType, package: Mapping[str, Any]) -> None:
-        """The modules that code has as attributes of a package outside of the repository: an import
-        binds them there, of whatever file.
-        """
-        packages = [package]
-        for names in packages:
-            if "__path__" not in names:
-                continue
-            for name in code.co_names:
-                module = names.get(name)
-                if not issubclass(type(module), ModuleType):
-                    continue
-                inner = module_namespace(cast("ModuleType", module))
-                full_name = inner.get("__name__")
-                if full_name == f"{names.get('__name__')}.{name}":
-                    self.submodules_outside.add((code.co_filename, full_name))
-                    packages.append(inner)
-
     def _of_method(
         self, code: CodeType, space: Mapping[str, Any], asked: Iterable[str]
     ) -> Iterator[Holder]:
-        """The classes that code of a method gets by its first argument: its own, and those in it."""
+        """The classes that code of a method gets by its first argument: its own, and those in
+        it.
+        """
         own = _class_of_method(code, space)
         if own is None:
             return
         yield from self.classes(own)
-        for cls in self._own_classes(own):
+        for cls in self._own_classes.of(own):
             for member in map(namespace_of(cls).get, asked):
                 if issubclass(type(member), type):
                     yield from self.classes(member)
@@ -635,9 +660,9 @@ class States:
         kind = type(value)
         if kind in PLAIN:
             return
-        classes = self._own_classes(kind)
+        classes = self._own_classes.of(kind)
         if issubclass(kind, type):
-            classes = (*self._own_classes(value), *classes)
+            classes = (*self._own_classes.of(value), *classes)
         for own in classes:
             module = sys.modules.get(_module_of(own))
             if module is None:
@@ -658,15 +683,6 @@ class States:
         file = module_namespace(module).get("__file__")
         place = _Of(own, _qualname_of(own), file if type(file) is str else "")
         return self._holder(place, identity(place), place.name, own)
-
-    def _own_classes(self, kind: type) -> tuple[type, ...]:
-        """Of a class and its bases those of the repository."""
-        key = identity(kind)
-        known, own = self._own_classes_of.get(key, (None, frozenset()))
-        if known is None or known() is not kind:
-            own = frozenset(identity(one) for one in classes_of(kind) if self._is_own(one))
-            self._own_classes_of[key] = ref(kind), own
-        return tuple(one for one in classes_of(kind) if identity(one) in own) if own else ()
 
     def _name(self, number: int, named: Iterable[Holder]) -> None:
         """Code with this number names these, too."""

@@ -1339,7 +1339,7 @@ class Tracer:
         wherever that is.
         """
         if self.states is not None:
-            pairs = self.states.submodules
+            pairs = self.states.submodules.own
         else:
             pairs = ()
         paths = ((self._path(user), self._path(module)) for user, module in pairs)
@@ -1347,7 +1347,7 @@ class Tracer:
 
     def _plain_submodules_outside(self) -> list[tuple[str, str]]:
         """The same of modules outside of the repository, by their full names."""
-        pairs = self.states.submodules_outside if self.states is not None else ()
+        pairs = self.states.submodules.outside if self.states is not None else ()
         paths = ((self._path(user), name) for user, name in pairs)
         return sorted((user, name) for user, name in paths if user)
 

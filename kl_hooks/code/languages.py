@@ -89,9 +89,9 @@ class Language(NamedTuple):
     """The packages that must be importable; those of the extra `languages`."""
     tests: str = ""
     """The command that runs the tests of most projects."""
-    of_files: str = ""
-    """What is appended to it, before their paths, to run the tests of some files alone; empty: that can
-    not be asked for.
+    before_paths: str = ""
+    """What is between it and the paths of the files whose tests alone are to run; empty: it takes no
+    paths.
     """
     test_files: tuple[str, ...] = ()
     """The names of a file with the tests of another one, `{stem}` being the other's name without its
@@ -135,7 +135,7 @@ def _of_node(name: str, suffixes: tuple[str, ...], version: str, scan: str) -> L
         modules=_NODE_MODULES,
         requires=_NODE_PACKAGES,
         tests="npm test",
-        of_files=" -- ",
+        before_paths=" -- ",
         of_a_folder=("index",),
         test_files=tuple(
             f"{{stem}}.{mark}{suffix}" for mark in ("test", "spec") for suffix in _NODE_SUFFIXES
@@ -151,7 +151,7 @@ SCANNED: Final = (
         "kl_hooks.code.scanner.python:scan_guarded",
         "kl_hooks.code.scanner.python:imports_guarded",
         tests="pytest",
-        of_files=" ",
+        before_paths=" ",
         of_a_folder=("__init__",),
         test_files=("test_{stem}.py", "{stem}_test.py"),
     ),
@@ -264,7 +264,7 @@ def test_command(paths: Sequence[str]) -> str:
     language = _language(paths[0])
     if language is None:
         return ""
-    if not language.of_files:
+    if not language.before_paths:
         return language.tests
     import shlex  # most commands name no test to run
 
@@ -273,15 +273,15 @@ def test_command(paths: Sequence[str]) -> str:
         for path in paths
         if (other := _language(path)) is not None and other.tests == language.tests
     ]
-    return f"{language.tests}{language.of_files}{shlex.join(of_language)}"
+    return f"{language.tests}{language.before_paths}{shlex.join(of_language)}"
 
 
 def test_file_names(path: str) -> dict[str, list[str]]:
     """What the tests of a source file are named after → the names of such test files, by the custom
     of its language; nothing where no scanner of ours reads it.
 
-    A file that is its folder's module is called as the folder, too: `click/__init__.py`, `cart/index.ts`,
-    `cart/mod.rs`.
+    A file that is its folder's module is called as the folder, too: `click/__init__.py`,
+    `cart/index.ts`, `cart/mod.rs`.
     """
     language = _language(path)
     if language is None:
@@ -328,8 +328,8 @@ def scanner_of(path: str, scanners: Sequence[Scanner]) -> Scanner | None:
 def scan_file(
     path: str, content: bytes, module: str, scanners: Sequence[Scanner]
 ) -> Mapping[str, Any] | None:
-    """The facts of one content (see `hookspecs.Scanner.scan`); None where no scanner knows the file's
-    name. Nothing is stored.
+    """The facts of one content (see `hookspecs.Scanner.scan`); None where no scanner knows the name
+    of the file. Nothing is stored.
     """
     scanner = scanner_of(path, scanners)
     if scanner is None:

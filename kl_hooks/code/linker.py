@@ -1075,8 +1075,9 @@ def _depending_links(path: str, imported: Iterable[Link], modules: ModuleIndex) 
         )
 
 
-RUNNERS: Final = ("pytest", "test")
-"""How the links from tests to their functions are called: of Python, and of other languages."""
+_BY_PYTEST, _BY_ANOTHER_RUNNER = "pytest", "test"
+RUNNERS: Final = (_BY_PYTEST, _BY_ANOTHER_RUNNER)
+"""The methods of the links from tests to their functions."""
 
 
 def test_links(tests: Sequence[Sequence[Any]]) -> Iterator[Row]:
@@ -1084,7 +1085,8 @@ def test_links(tests: Sequence[Sequence[Any]]) -> Iterator[Row]:
     `code.file_facts.test_rows`.
     """
     for row in tests:
-        yield row[0], "calls", row[-1], row[1], RUNNERS[".py::" not in row[0]], 100
+        method = _BY_PYTEST if ".py::" in row[0] else _BY_ANOTHER_RUNNER
+        yield row[0], "calls", row[-1], row[1], method, 100
 
 
 def from_import_links(

@@ -184,7 +184,7 @@ def _symbols_at(
         rows = [
             row
             for row in (facts["symbols"] if facts else ())
-            if not row[0].startswith(("namespace:", "field:"))
+            if not row[0].startswith(("namespace:", "field:", "test:"))
         ]
         for hunk in hunks:
             first, count = hunk[2 * side : 2 * side + 2]
@@ -230,11 +230,18 @@ def _changed_code(db: Database, changes: Changes) -> Iterator[Candidate]:
         for name, calling_tests in tests_calling(db, list(ids)).items()
         for test in sorted(calling_tests)
     }
-    for test in list(tests)[:_USERS]:
+    shown_tests = list(tests)[:_USERS]
+    test_by_id = symbols_by_id(db, shown_tests)
+    for test in shown_tests:
         path, _, own = test.removeprefix("test:").partition("::")
-        for symbol in symbols_in_file(db, path):
-            if dotted_name(symbol.id).endswith("." + own.replace("::", ".")):
-                yield symbol_candidate(symbol, f"a test of {split_id(tests[test])[1]}, {reason}")
+        functions = [
+            symbol
+            for symbol in symbols_in_file(db, path)
+            if dotted_name(symbol.id).endswith("." + own.replace("::", "."))
+        ]
+        # a test of vitest and the like has no function with a name
+        for symbol in functions or filter(None, [test_by_id.get(test)]):
+            yield symbol_candidate(symbol, f"a test of {split_id(tests[test])[1]}, {reason}")
 
 
 def _changed_records(ws: Workspace, changes: Changes) -> Iterator[Candidate]:

@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import log
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.arch.import_survey import build_index, paths_by_module
@@ -53,7 +52,7 @@ from kl_hooks.index.postings import (
     read_query,
     text_terms,
 )
-from kl_hooks.model.definitions import NamedTuple, lazy_pattern
+from kl_hooks.model.definitions import EMPTY, NamedTuple, lazy_pattern
 from kl_hooks.model.package import CODE
 from kl_hooks.model.package import Task as PackageTask
 from kl_hooks.model.request import Request
@@ -123,7 +122,8 @@ class Replayed(NamedTuple):
 
 _SCRUBBED: Final = lazy_pattern(
     r"""(?x) https?://\S+ | \S+@\S+\.\w+ | \(?(?:\#|GH-?|gh-?)\d+\)? | \b[0-9a-f]{7,40}\b
-    | (?<![\w`])[\w.-]*/[\w./-]+ | \b[\w-]+\.(?:pyi?|[cm]?[jt]sx?|rs|rst|md|txt|toml|cfg|ya?ml|json|html?)\b"""
+    | (?<![\w`])[\w.-]*/[\w./-]+
+    | \b[\w-]+\.(?:pyi?|[cm]?[jt]sx?|rs|rst|md|txt|toml|cfg|ya?ml|json|html?)\b"""
 )
 _TRAILER: Final = lazy_pattern(
     r"(?m)^(?:[A-Z][A-Za-z-]+-by|Change-Id|Fixes|Closes|Refs?|See): .*$|^\(cherry picked .*$"
@@ -194,7 +194,7 @@ class MemoryCode:
         self,
         files: Mapping[str, Source],
         history: History,
-        settings_by_path: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+        settings_by_path: Mapping[str, Mapping[str, str]] = EMPTY,
     ) -> None:
         """`settings_by_path`: what configuration files state about imports."""
         self.files = files

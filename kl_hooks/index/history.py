@@ -121,7 +121,8 @@ class StoredHistory:
         """As `History.find`."""
         commits_by_term: dict[str, list[tuple[int, int]]] = {}
         for batch in chunks(sorted(set(terms))):
-            sql = f"SELECT term, commits FROM source_history_terms WHERE term IN ({placeholders(batch)})"
+            marks = placeholders(batch)
+            sql = f"SELECT term, commits FROM source_history_terms WHERE term IN ({marks})"
             for term, commits in self._db.rows(sql, batch):
                 numbers = [*map(int, commits.split())]
                 commits_by_term[term] = list(zip(numbers[::2], numbers[1::2], strict=True))

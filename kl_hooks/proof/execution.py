@@ -79,8 +79,9 @@ class Trace:
         self.left: dict[str, set[tuple[str, str]]] = {}
         """Test → (file, name) of what it left changed."""
         self.submodules: set[tuple[str, str]] = set()
-        self.submodules_outside: set[tuple[str, str]] = set()
         """(file, module that its code has as an attribute of a package)."""
+        self.submodules_outside: set[tuple[str, str]] = set()
+        """The same of modules outside of the repository, by their full names."""
         self.stamps: dict[str, set[tuple[int, int]]] = {}
         self.before: set[str] = set()
         """Files that were imported before the recording began."""

@@ -267,12 +267,7 @@ def expected_tests(
         # is accepted
         ignored &= _ignored(before, wanted)
     others = frozenset(python) - wanted.keys() - frozenset(omitted)
-    doctest_modules = _doctest_modules(python, configs, configured)
-    modules_with_examples = frozenset(
-        path
-        for path, content in source.read(sorted(doctest_modules))
-        if has_examples(path, content)
-    )
+    modules, imported = _doctest_modules(source, python, configs, configured)
     return Expected(
         str(ws.root),
         wanted,
@@ -284,8 +279,8 @@ def expected_tests(
         configured,
         least_coverage(map(configs.for_file, wanted), source.text),
         texts=_texts(source, configs, configured, exclude),
-        modules=modules_with_examples,
-        imported=doctest_modules - modules_with_examples,
+        modules=modules,
+        imported=imported,
         notes=(*changed, *configured.notes(omitted)),
         unread=configs.unread,
     )
@@ -330,20 +325,27 @@ def _texts(
 
 
 def _doctest_modules(
-    paths: Iterable[str], configs: PytestConfigs, configured: ConfiguredSelection
-) -> frozenset[str]:
-    """The modules in whose docstrings pytest looks for examples, by importing them."""
+    source: ContentSource,
+    paths: Iterable[str],
+    configs: PytestConfigs,
+    configured: ConfiguredSelection,
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The modules in whose docstrings pytest looks for examples, by importing them: those that have
+    some, and the others.
+    """
     collecting = {
         config: collects_doctests(config.addopts)
         for config in {PytestConfig(), *configs.by_folder.values()}
     }
-    modules = []
+    modules = set[str]()
     for path in paths:
         config = configs.for_file(path)
         is_collected = collecting.get(config) and config.collects_by(path, ("*.py",))
         if is_collected and not configured.ignores(path):
-            modules.append(path)
-    return frozenset(modules)
+            modules.add(path)
+    contents = source.read(sorted(modules))
+    with_examples = frozenset(path for path, content in contents if has_examples(path, content))
+    return with_examples, frozenset(modules - with_examples)
 
 
 def _configured(

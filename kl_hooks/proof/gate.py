@@ -123,7 +123,7 @@ def _gate_facts(
         why_flaky=FlakyPasses(ws, snapshot.db, names.pairs).why,
         untracked=partial(_untracked, repo) if tree is None else tuple,
         variable_notes=partial(variable_notes, ws) if tree is None else lambda runs: (),
-        variables_of_shell=variables_of_shell if tree is None else lambda runs: (),
+        variables_of_shell=variables_of_shell if tree is None else lambda runs: {},
         untrusted=snapshot.untrusted(content.trees),
         losses=tuple(map(str, snapshot.lost)),
     )

@@ -31,7 +31,6 @@ from kl_hooks.proof.other_runs import OtherRun
 from kl_hooks.proof.proven_tests import ProvenTests
 from kl_hooks.proof.read_rules import unrecorded_reads
 from kl_hooks.proof.run_rules import judge_run
-from kl_hooks.proof.variables import set_reason
 
 _SEE_KEYS: Final = "see: kl trust list, kl sync --pull"
 
@@ -58,7 +57,7 @@ class _GateFacts(NamedTuple):
     """The untracked files on disk, where these are judged."""
     variable_notes: Callable[[Iterable[Executed]], Sequence[str]] = lambda runs: ()
     """A note for each variable that one of these runs read, and that has another value now."""
-    variables_of_shell: Callable[[Iterable[Executed]], tuple[str, ...]] = lambda runs: ()
+    variables_of_shell: Callable[[Iterable[Executed]], Mapping[str, str]] = lambda runs: {}
     """The variables that one of these runs looked for in vain, and that are set now."""
     untrusted: Sequence[Entry] = ()
     """Runs of the content that no trusted key signed."""
@@ -352,8 +351,8 @@ def _variables_of_shell(
     if not reasons:
         return ()
     runs = (run.executed for run in (*facts.own_runs, *used_runs))
-    names = facts.variables_of_shell(executed for executed in runs if executed is not None)
-    return tuple(name for name in names if set_reason(name) in reasons)
+    reason_of = facts.variables_of_shell(executed for executed in runs if executed is not None)
+    return tuple(name for name in sorted(reason_of) if reason_of[name] in reasons)
 
 
 def _environment_notes(runs: Iterable[OtherRun], proving: Collection[str]) -> Iterator[str]:

@@ -219,7 +219,7 @@ class RunImports:
 
     def files_reaching(self, module: str) -> frozenset[str] | None:
         """The files of the run that import from the installed distribution of a module, or from one
-        that requires it; None of the standard library, which all reach.
+        that requires it; None where that may be each of them, as of the standard library.
         """
         top = module.partition(".")[0]
         if top not in self._reaching:
@@ -232,9 +232,7 @@ class RunImports:
 
     def _files_reaching(self, top: str) -> frozenset[str] | None:
         uses = self._files.executed.distributions
-        if top in sys.stdlib_module_names:
-            return None
-        if uses is None:
+        if uses is None or top in sys.stdlib_module_names:
             return None
         owners = {normalized(top)} & uses.installed.keys()
         if not owners:  # the module has another name: what all files import from that import it
@@ -246,13 +244,10 @@ class RunImports:
                     for name in self._files.import_times(path)[0].imports
                 )
             ]
-            if not importing:  # a new file of the repository, or what nobody knows
+            if not importing:
                 places = self._places_of("", [top])
-                return (
-                    None
-                    if places.isdisjoint(self._files.difference.python_files())
-                    else frozenset()
-                )
+                is_new_file = not places.isdisjoint(self._files.difference.python_files())
+                return frozenset() if is_new_file else None
             # of a namespace that several distributions share, any of them
             owners = set(frozenset.intersection(*importing)) or set(frozenset().union(*importing))
         return frozenset(

@@ -43,28 +43,43 @@ def set_reason(name: str) -> str:
     return f"the variable {name} is set now, which the test looked for"
 
 
-def variables_of_shell(runs: Iterable[Executed]) -> tuple[str, ...]:
-    """The variables that are set now and that one of these runs looked for in vain, sorted."""
-    return tuple(sorted(frozenset[str]().union(*map(set_variables, runs))))
+def variables_of_shell(runs: Iterable[Executed]) -> dict[str, str]:
+    """Variable that is set now and that one of these runs looked for in vain → why its tests must
+    run again.
+    """
+    return {
+        variable: set_reason(name)
+        for executed in runs
+        for name, variables in _set_since(executed).items()
+        for variable in variables
+    }
 
 
 def set_variables(executed: Executed | None) -> frozenset[str]:
     """The variables that a run looked for in vain, and that are set now. Where it looked for all
     whose names begin in some way: `SHOP_*`.
     """
+    return frozenset(_set_since(executed))
+
+
+def _set_since(executed: Executed | None) -> dict[str, list[str]]:
+    """What a run looked for in vain, as it is noted → the variables that are set now."""
     if executed and executed.reads:
         reads = executed.reads.everything()
     else:
         reads = frozenset[Read]()
     looked_for = {name for path, name in reads if path == VARIABLES} - _OF_SHELLS
-    known = {name for path, name in reads if path == SET_VARIABLES} | LOCAL_VARIABLES | _OF_GIT
-    others = sorted(os.environ.keys() - known)
-    return frozenset(
-        name
-        for name in looked_for
-        if name in os.environ
-        or (name.endswith(EVERYTHING) and any(other.startswith(name[:-1]) for other in others))
-    )
+    were_set = {name for path, name in reads if path == SET_VARIABLES}
+    others = sorted(os.environ.keys() - were_set - LOCAL_VARIABLES - _OF_GIT)
+    set_since: dict[str, list[str]] = {}
+    for name in looked_for:
+        if name.endswith(EVERYTHING):
+            fitting = [other for other in others if other.startswith(name.removesuffix(EVERYTHING))]
+        else:
+            fitting = [name] if name in os.environ else []
+        if fitting:
+            set_since[name] = fitting
+    return set_since
 
 
 def variable_notes(ws: Workspace, runs: Iterable[Executed]) -> list[str]:

@@ -185,7 +185,8 @@ def _tests_part(subject: str, tests: _Tests) -> Iterator[str]:
     verb = "execute" if tests.is_executed else "call"
     if tests.number == 1:
         verb = f"{verb}s"
-    yield f"{counted(tests.number, 'test')} {verb} {subject}: {test_command(tests.files[:_TEST_FILES])}"
+    command = test_command(tests.files[:_TEST_FILES])
+    yield f"{counted(tests.number, 'test')} {verb} {subject}: {command}"
 
 
 def _short_name(identifier: str) -> str:

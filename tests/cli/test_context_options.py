@@ -119,11 +119,14 @@ def test_a_range_of_commits_brings_what_it_changes_its_callers_tests_and_decisio
     # in every language that is read
     shop.write("web/cart.ts", "export function sum() {\n  return 1\n}\n")
     shop.write("web/page.ts", "import { sum } from './cart'\nexport function show() { sum() }\n")
+    test = "import { sum } from './cart'\ndescribe('cart', () => { it('sums', () => { sum() }) })\n"
+    shop.write("web/cart.test.ts", test)
     shop.commit("A page")
     shop.write("web/cart.ts", "export function sum() {\n  return 2\n}\n")
     shown = shop.kl("context", "--changed", "HEAD", "--explain").stdout
     assert "changed in HEAD\n" in shown
     assert "uses web/cart.ts#sum, changed in HEAD" in shown
+    assert "a test of web/cart.ts#sum, changed in HEAD" in shown and "cart > sums" in shown
     wrong = shop.kl("context", "--changed", "nowhere...HEAD")
     assert wrong.returncode == 2 and "'nowhere' is not a commit of this repository." in wrong.stderr
 

@@ -114,8 +114,8 @@ def test_symbols_of_typescript_are_compared(repo: Checkout) -> None:
     package(repo, "The Cart has the wrong total")
     repo.write("web/cart.ts", cart.replace("return 1", "return 2"))
     repo.commit("Sum the lines")
-    found = recall(repo)
-    assert (found["symbols"], found["symbols_found"]) == (1, 1)
+    statistics = recall(repo)
+    assert (statistics["symbols"], statistics["symbols_found"]) == (1, 1)
 
 
 def test_what_is_missing_is_named_and_what_is_not_known_is_counted(repo: Checkout) -> None:

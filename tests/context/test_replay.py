@@ -101,21 +101,25 @@ def test_commits_in_typescript_and_rust_are_tasks_too(tmp_path: Path, home: Path
         "Cargo.toml": '[package]\nname = "shop"\n',
         "package.json": "{}\n",
     }
-    made = checkout(tmp_path / "shop", files, kl=False)
-    made.write("web/cart.ts", files["web/cart.ts"].replace("round(1)", "round(2)"))
-    made.write("web/price.test.ts", "it('rounds half up', () => {})\n")
-    made.commit("Totals of the cart in cart.ts are rounded twice")
-    made.write("src/lib.rs", files["src/lib.rs"].replace("1", "2"))
-    made.commit("The letters greet politely at last")
-    repo = repository(made)
+    shop = checkout(tmp_path / "shop", files, kl=False)
+    shop.write("web/cart.ts", files["web/cart.ts"].replace("round(1)", "round(2)"))
+    shop.write("web/price.test.ts", "it('rounds half up', () => {})\n")
+    shop.commit("Totals of the cart in cart.ts are rounded twice")
+    shop.write("src/lib.rs", files["src/lib.rs"].replace("1", "2"))
+    shop.commit("The letters greet politely at last")
+    repo = repository(shop)
     replayed = [Replay(repo, "shop").replay(task) for task in find_tasks(repo, 100, 100, 0)]
-    assert {one.task.text: one.symbols for one in replayed} == {
+    assert {replayed_task.task.text: replayed_task.symbols for replayed_task in replayed} == {
         "Totals of the cart in are rounded twice": {"method:web/cart.ts#Cart.total"},
         "The letters greet politely at last": {"function:src/lib.rs#letters.greet"},
     }
-    assert [one.task.tests for one in replayed if one.task.tests] == [{"web/price.test.ts"}]
-    assert all(one.results[KL].recall[1] == 1.0 for one in replayed)
-    assert all(one.results[KL].delivered[1000] == (1.0, 1.0) for one in replayed)
+    assert [replayed_task.task.tests for replayed_task in replayed if replayed_task.task.tests] == [
+        {"web/price.test.ts"}
+    ]
+    assert all(replayed_task.results[KL].recall[1] == 1.0 for replayed_task in replayed)
+    assert all(
+        replayed_task.results[KL].delivered[1000] == (1.0, 1.0) for replayed_task in replayed
+    )
     code = Replay(repo, "shop").code("HEAD")
     assert code.importers(["web/price.ts"]) == {"web/price.ts": {"web/cart.ts"}}
     assert code.outermost(["Cart", "total"]) == {"Cart": ["web/cart.ts"]}

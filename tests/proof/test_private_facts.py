@@ -169,13 +169,22 @@ def test_variables_with_another_value_are_named_beside_the_verdict(project: Path
 
 
 def test_what_only_this_shell_sets_has_a_hint(tmp_path: Path) -> None:
-    tests = "import os\n\ndef test_color():\n    assert 'NO_BLUE' not in os.environ\n"
+    tests = (
+        "import os\n\ndef test_color():\n    assert 'NO_BLUE' not in os.environ\n\n"
+        "def test_shop():\n    assert not [name for name in os.environ if name.startswith('SHOP_')]\n"
+    )
     folder = repository(tmp_path / "shell", {"test_a.py": tests, "test_b.py": "def test_b(): ..."})
     run_pytest(folder)
     done = verify(folder, {"NO_BLUE": "1"})
     assert done.returncode == 1
     assert "the variable NO_BLUE is set now, which the test looked for\n" in done.stdout
     assert "hint: without what this shell sets: env -u NO_BLUE kl verify\n" in done.stdout
+    done = verify(folder, {"SHOP_NAME": "1", "SHOP_PORT": "2", "OTHER": "3"})
+    assert done.returncode == 1
+    assert "a variable SHOP_* is set now, which the test looked for\n" in done.stdout
+    assert "hint: without what this shell sets: env -u SHOP_NAME -u SHOP_PORT kl verify\n" in (
+        done.stdout
+    )
     assert verify(folder, {}).returncode == 0
 
 

@@ -93,7 +93,7 @@ RECEIVERS = []
 class Base: pass
 
 def emit(): return [r() for receiver in RECEIVERS if (r := receiver()) is not None]
-def made(): return sorted(one.__name__ for one in Base.__subclasses__())
+def names(): return sorted(kind.__name__ for kind in Base.__subclasses__())
 """,
     "test_a.py": """
 import weakref, pytest, app
@@ -111,7 +111,7 @@ def local():
     return Local()
 
 def test_receives(receiver): assert app.emit() == [1]
-def test_is_made(local): assert local.method() and app.made() == ["Local"]
+def test_is_made(local): assert local.method() and app.names() == ["Local"]
 """,
     "test_b.py": """
 import gc, app
@@ -121,7 +121,7 @@ def test_receives_nothing():
     assert app.emit() == []
 def test_is_gone():
     gc.collect()
-    assert app.made() == []
+    assert app.names() == []
 """,
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.rust.scopes import Chain
+from kl_hooks.code.scanner import trees
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -33,10 +34,8 @@ _TRANSPARENT: Final = frozenset(
 
 
 def text_of(node: Node | None) -> str:
-    """The source of a node."""
-    if node is None or node.text is None:
-        return ""
-    return str(node.text, "utf-8", "replace").removeprefix("r#")
+    """The source of a node; of a raw identifier the name alone."""
+    return trees.text_of(node).removeprefix("r#")
 
 
 def names_of(node: Node | None) -> list[str]:

@@ -31,6 +31,8 @@ _APART: Final = frozenset({"type", "interface", "function", "method", "property"
 """Symbols whose code is theirs: the words of a field are its owner's, and the hash of the class,
 trait or module around a symbol omits these.
 """
+TEST: Final = "test"
+"""The prefix of a test in a block, which is no definition that others can use."""
 _WORD: Final = lazy_pattern(r"[^\W\d]\w*")
 
 
@@ -60,6 +62,13 @@ class Declared(Protocol):
 
 
 _D = TypeVar("_D", bound=Declared)
+
+
+def text_of(node: Node | None) -> str:
+    """The source of a node."""
+    if node is None or node.text is None:
+        return ""
+    return str(node.text, "utf-8", "replace")
 
 
 def line_of(node: Node) -> int:
@@ -132,7 +141,7 @@ def _numbers_by_id(declarations: Sequence[Declared], module: str) -> list[tuple[
 
     numbers_by_id: dict[str, list[int]] = {}
     for number, declaration in enumerate(declarations):
-        sign = "::" if declaration.prefix == "test" else FILE_SIGN
+        sign = "::" if declaration.prefix == TEST else FILE_SIGN
         identifier = f"{declaration.prefix}:{module}{sign}{declaration.name}"
         numbers_by_id.setdefault(identifier, []).append(number)
     for numbers in numbers_by_id.values():
@@ -223,7 +232,7 @@ def texts_with_names(
 def field_words(group: Sequence[Declared], source: Source) -> str:
     """The identifiers in the code of a field; empty for what has words of its own."""
     # the words of a test are its module's
-    if group[0].prefix in (*_APART, "test"):
+    if group[0].prefix in (*_APART, TEST):
         return ""
     codes = (source.code(*declaration.code_span) for declaration in group)
     return " ".join(sorted({word for code in codes for word in _WORD.findall(code)}))

@@ -1,15 +1,17 @@
 """Blocks of tests as vitest, jest, mocha and Node's own runner have them: `it("…", …)` in
 `describe("…", …)`.
 
-A block is called as the reports of vitest call it: `Cart > has a total`. What a call means is decided
-by what its name is bound to: an import from a runner, or nothing in the file, as where a runner sets
-it as a global.
+A block is called as the reports of vitest call it: `Cart > has a total`. What a call means is
+decided by what its name is bound to: an import from a runner, or nothing in the file, as where a
+runner sets it as a global.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kl_hooks.code.scanner.trees import text_of
+from kl_hooks.code.typescript.nodes import FUNCTIONS, required_module
 from kl_hooks.model.definitions import NamedTuple
 
 if TYPE_CHECKING:
@@ -35,7 +37,6 @@ _LONGEST: Final = 200
 """Characters of a title."""
 _LONGEST_CHAIN: Final = 12
 """Members and calls up to the name of a function: generated code has chains of thousands."""
-_FUNCTIONS: Final = frozenset({"arrow_function", "function_expression", "function"})
 
 
 class Block(NamedTuple):
@@ -62,19 +63,21 @@ class BlockReader:
                 for declarator in statement.named_children:
                     self._read_variable(declarator)
             else:
-                self._bind(_text(statement.child_by_field_name("name")), "")
+                self._bind(text_of(statement.child_by_field_name("name")), "")
 
     def _read_import(self, statement: Node) -> None:
         source = statement.child_by_field_name("source")
-        is_runner = source is not None and _text(source)[1:-1] in _RUNNERS
+        is_runner = source is not None and text_of(source)[1:-1] in _RUNNERS
         for clause in statement.named_children:
             for part in clause.named_children if clause.type == "import_clause" else ():
                 if part.type == "identifier":  # `import test from "node:test"`
-                    self._bind(_text(part), _TEST if is_runner else "")
+                    self._bind(text_of(part), _TEST if is_runner else "")
                 for item in part.named_children if part.type == "named_imports" else ():
                     original = item.child_by_field_name("name")
                     local = item.child_by_field_name("alias") or original
-                    self._bind(_text(local), _SORTS.get(_text(original), "") if is_runner else "")
+                    self._bind(
+                        text_of(local), _SORTS.get(text_of(original), "") if is_runner else ""
+                    )
 
     def _read_variable(self, declarator: Node) -> None:
         """`const test = require("node:test")`, `const { it } = require("mocha")`, and what a runner
@@ -82,12 +85,12 @@ class BlockReader:
         """
         pattern = declarator.child_by_field_name("name")
         root = _root(declarator.child_by_field_name("value"))
-        specifier = _required(root)
+        specifier = required_module(root) if root is not None else ""
         for name, original in _bound_names(pattern):
             if specifier in _RUNNERS:
                 sort = _SORTS.get(original, _TEST)
             elif root is not None and root.type == "identifier":
-                sort = self._sorts.get(_text(root), "")
+                sort = self._sorts.get(text_of(root), "")
             else:
                 sort = ""
             self._bind(name, sort)
@@ -104,7 +107,7 @@ class BlockReader:
         if arguments is None or arguments.named_child_count < 2 or arguments.type != "arguments":
             return None
         parts = [part for part in arguments.named_children if part.type != "comment"]
-        if len(parts) < 2 or not any(part.type in _FUNCTIONS for part in parts[1:]):
+        if len(parts) < 2 or not any(part.type in FUNCTIONS for part in parts[1:]):
             return None
         name, sort = self._head(call.child_by_field_name("function"))
         if not sort or _is_local(name, scope):
@@ -122,14 +125,14 @@ class BlockReader:
             if called.type == "call_expression":
                 called = called.child_by_field_name("function")
             else:
-                member = _text(called.child_by_field_name("property"))
+                member = text_of(called.child_by_field_name("property"))
                 if member == "step":  # a part of a test of Playwright
                     return "", ""
                 is_group |= member == "describe"
                 called = called.child_by_field_name("object")
         if called is None or called.type != "identifier":
             return "", ""
-        name = _text(called)
+        name = text_of(called)
         sort = self._sorts.get(name, "")
         return name, _GROUP if sort and is_group else sort
 
@@ -138,21 +141,11 @@ def _root(value: Node | None) -> Node | None:
     """What a chain of members and calls begins with: a name, or the call of `require`."""
     for _ in range(_LONGEST_CHAIN):
         is_chain = value is not None and value.type in ("call_expression", "member_expression")
-        if value is None or not is_chain or _required(value):
+        if value is None or not is_chain or required_module(value):
             return value
         key = "function" if value.type == "call_expression" else "object"
         value = value.child_by_field_name(key)
     return None
-
-
-def _required(node: Node | None) -> str:
-    """The module of `require("…")`; empty for anything else."""
-    called = node.child_by_field_name("function") if node is not None else None
-    # the text of a long chain is long: it is not asked for
-    if node is None or called is None or called.type != "identifier" or _text(called) != "require":
-        return ""
-    arguments = node.child_by_field_name("arguments")
-    return _text(arguments)[1:-1].strip()[1:-1]
 
 
 def _bound_names(pattern: Node | None) -> list[tuple[str, str]]:
@@ -160,14 +153,14 @@ def _bound_names(pattern: Node | None) -> list[tuple[str, str]]:
     if pattern is None:
         return []
     if pattern.type == "identifier":
-        return [(_text(pattern), _text(pattern))]
+        return [(text_of(pattern), text_of(pattern))]
     names = []
     for part in pattern.named_children:
         if part.type == "shorthand_property_identifier_pattern":
-            names.append((_text(part), _text(part)))
+            names.append((text_of(part), text_of(part)))
         elif part.type == "pair_pattern":
             value = part.child_by_field_name("value")
-            names.append((_text(value), _text(part.child_by_field_name("key"))))
+            names.append((text_of(value), text_of(part.child_by_field_name("key"))))
     return names
 
 
@@ -183,13 +176,7 @@ def _is_local(name: str, scope: Scope) -> bool:
 
 def _title(node: Node) -> str:
     """A title as written, on one line, without its quotes."""
-    text = _text(node)
+    text = text_of(node)
     if node.type in ("string", "template_string"):
         text = text[1:-1]
     return " ".join(text.split())[:_LONGEST]
-
-
-def _text(node: Node | None) -> str:
-    if node is None or node.text is None:
-        return ""
-    return str(node.text, "utf-8", "replace")

@@ -19,18 +19,20 @@ from kl_hooks.code.scanner.parser import (
 )
 from kl_hooks.code.scanner.source import Source
 from kl_hooks.code.scanner.trees import (
+    TEST,
     defined_names,
     field_words,
     guarded_facts,
     import_rows,
     other_names,
     symbol_rows,
+    text_of,
     texts_with_names,
     word_rows,
 )
 from kl_hooks.code.typescript.blocks import BlockReader
 from kl_hooks.code.typescript.scopes import expression_of, uses_of_chain
-from kl_hooks.code.typescript.walk import CALLS, TEST, Declaration, Walked, text_of, walk
+from kl_hooks.code.typescript.walk import CALLS, Declaration, Walked, walk
 from kl_hooks.model.definitions import lazy_pattern
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.code.module_systems import WHOLE, encoded
 from kl_hooks.code.scanner.expressions import DEFINED, INSTANCE, UNKNOWN, imported
 from kl_hooks.code.scanner.source import Span
-from kl_hooks.code.scanner.trees import line_of
+from kl_hooks.code.scanner.trees import TEST, line_of, text_of
 from kl_hooks.code.typescript.blocks import BETWEEN
+from kl_hooks.code.typescript.nodes import FUNCTIONS, required_module, string_value
 from kl_hooks.code.typescript.scopes import UNKNOWN_BINDING, Binding, Chain, Scope
 from kl_hooks.model.definitions import NamedTuple
 
@@ -31,12 +32,7 @@ _LONGEST_CHAIN: Final = 12
 _LONGEST_PREFIX: Final = 400
 """Characters before a name: what is deeper inside of functions gets no Id."""
 _STATIC: Final = frozenset({"static"})
-_FUNCTIONS: Final = frozenset(
-    {"arrow_function", "function_expression", "function", "generator_function"}
-)
 _CLASSES: Final = frozenset({"class", "class_declaration", "abstract_class_declaration"})
-TEST: Final = "test"
-"""The prefix of a test, which is no definition that others can use."""
 _SAME_TYPE: Final = frozenset(
     {"Awaited", "NonNullable", "Partial", "Promise", "PromiseLike", "Readonly", "Required"}
 )
@@ -113,13 +109,6 @@ class _Place(NamedTuple):
 
 
 _Step = tuple["Node", _Place]
-
-
-def text_of(node: Node | None) -> str:
-    """The source of a node."""
-    if node is None or node.text is None:
-        return ""
-    return str(node.text, "utf-8", "replace")
 
 
 class Walker:
@@ -268,7 +257,7 @@ def chain_of(node: Node | None, depth: int = 0) -> Chain | None:
             else:
                 key = "constructor"
             called = node.child_by_field_name(key)
-            specifier = _required(node)
+            specifier = required_module(node)
             if specifier:
                 return Chain("required", specifier, None, tuple(reversed(attributes)))
             inner = chain_of(called, depth + 1)
@@ -288,25 +277,6 @@ def chain_of(node: Node | None, depth: int = 0) -> Chain | None:
 _TRANSPARENT: Final = frozenset(
     {"parenthesized_expression", "non_null_expression", "await_expression", "satisfies_expression"}
 )
-
-
-def _required(call: Node) -> str:
-    """The specifier of `require("x")` and `import("x")`; empty for any other call."""
-    called = call.child_by_field_name("function")
-    if called is None or called.type not in ("import", "identifier"):
-        return ""
-    if called.type == "identifier" and text_of(called) != "require":
-        return ""
-    arguments = call.child_by_field_name("arguments")
-    first = arguments.named_children[:1] if arguments is not None else ()
-    if first and first[0].type == "string":
-        return string_value(first[0])
-    return ""
-
-
-def string_value(node: Node) -> str:
-    """What a string literal holds, escapes as they are."""
-    return text_of(node)[1:-1]
 
 
 def type_name(node: Node) -> Chain | None:
@@ -404,7 +374,7 @@ def _call(walker: Walker, node: Node, place: _Place) -> None:
     else:
         key = "function"
     called = node.child_by_field_name(key)
-    specifier = _required(node)
+    specifier = required_module(node)
     if specifier:
         manner = "import"
         if called is not None and called.type == "import":
@@ -962,7 +932,7 @@ def _variable(walker: Walker, declarator: Node, node: Node, scope: Scope, place:
             scope.values[name] = Binding(chain=chain)
         else:
             _bind(scope, name, dotted, value=True, type_=False)
-        is_function = is_single and kind in _FUNCTIONS
+        is_function = is_single and kind in FUNCTIONS
         if is_function and value is not None:
             body = value.child_by_field_name("body")
         else:
@@ -979,7 +949,7 @@ def _variable(walker: Walker, declarator: Node, node: Node, scope: Scope, place:
     walker.push(typed, inner)
     if value is None:
         return
-    if is_single and is_symbol and kind in _FUNCTIONS:
+    if is_single and is_symbol and kind in FUNCTIONS:
         name = text_of(pattern)
         _function_scope(
             walker, value, inner, f"{scope.prefix}{name}.<locals>.", scope.receiver, owner
@@ -1058,7 +1028,7 @@ def _field(walker: Walker, node: Node, place: _Place) -> None:
         walker.push(value, place)
         return
     dotted = f"{place.in_class}.{name}"
-    is_function = value is not None and value.type in _FUNCTIONS
+    is_function = value is not None and value.type in FUNCTIONS
     if value is not None and is_function:
         body = value.child_by_field_name("body")
     else:
@@ -1288,7 +1258,7 @@ def _export_value(walker: Walker, node: Node, value: Node, place: _Place) -> Non
     if value.type in _CLASSES:
         walker.push(value, place)
         return
-    is_function = value.type in _FUNCTIONS
+    is_function = value.type in FUNCTIONS
     if is_function:
         body = value.child_by_field_name("body")
     else:
