@@ -169,7 +169,7 @@ SCANNED: Final = (
     Language(
         "Rust",
         (".rs",),
-        "rust/7",
+        "rust/8",
         "kl_hooks.code.rust.scanner:scan_rust",
         modules=_CARGO_MODULES,
         requires=_RUST_PACKAGES,

@@ -26,6 +26,8 @@ from kl_hooks.code import file_facts, name_index
 from kl_hooks.code.file_facts import Outlines, facts_under
 from kl_hooks.code.languages import is_file_module, module_system
 from kl_hooks.code.module_systems import (
+    FIELD,
+    MACRO,
     MODULE,
     PACKAGE_FILES,
     PATH_LEVEL,
@@ -169,6 +171,14 @@ class _Exporter(NamedTuple):
     """Whether exports of a file outside of the repository are handed on."""
 
 
+class _Macro(NamedTuple):
+    """What the name of a macro means in a package."""
+
+    root: str
+    """The module that hands on the macros of the package."""
+    value: Value | None
+
+
 class _Answer(Generic[T]):
     """A remembered answer, and what was consulted for it: other answers only as long as they are
     being worked out.
@@ -206,6 +216,7 @@ class Resolver:
         self._packages: dict[str, list[str]] | None = None
         self._once: dict[tuple[str, ...], _Answer[Any]] = {}
         self._exporters: dict[tuple[_Part, str], _Answer[_Exporter]] = {}
+        self._macros: dict[tuple[str, str], _Answer[_Macro]] = {}
         self._stars: dict[_Part, _Answer[list[_Exporter]]] = {}
 
     def consulted(self, module: str) -> set[_Consulted]:
@@ -277,23 +288,34 @@ class Resolver:
         ref = decode(expression)
         names = ref.attributes
         if ref.kind == UNRESOLVED:
-            return Resolved((), (ref.path, *names))
+            return Resolved((), tuple(map(_plain, (ref.path, *names))))
         value = self._value(Ref(ref.kind, ref.module, ref.path) if names else ref, module, 0)
         if value is EXTERNAL:
             return NOTHING
         if value is None:  # the expression of what is called is a use by itself
-            return Resolved((), names if ref.kind == RESULT else (ref.root_name, *names))
+            lost = names if ref.kind == RESULT else (ref.root_name, *names)
+            return Resolved((), tuple(map(_plain, lost)))
         # step by step, since each symbol that is passed on the way gets a link of its own
         passed = [value] if value.sort == "symbol" else []
+        if names and ref.path:
+            passed += self._file_module(value)
         for place in range(len(names)):
             value = self._step(value, names, place, 0)
             if value is None:
-                return Resolved(tuple(passed), names[place:])
+                return Resolved(tuple(passed), tuple(map(_plain, names[place:])))
             if value is EXTERNAL:
                 return Resolved(tuple(passed), (), True)
             if value.sort == "symbol":
                 passed.append(value)
+            elif place + 1 < len(names):
+                passed += self._file_module(value)
         return Resolved(tuple(passed), (), value.sort != "symbol")
+
+    def _file_module(self, value: Value) -> list[Value]:
+        """The module that a file is where paths name modules, as what a path leads through."""
+        if value.sort == "module" and self._sign(value.module) == FILE_SIGN:
+            return [Value("symbol", value.module, "", "namespace", sign="")]
+        return []
 
     def value_of(self, expression: str, module: str) -> Value | None:
         """What a whole expression of a module is: `EXTERNAL` for what lies outside of the
@@ -347,10 +369,24 @@ class Resolver:
             outline = self._outline(where)
             key = f"{owner}.{attribute}"
             self._consulted.append((where, key))
-            if outline is not None and key in outline["defs"]:
+            if attribute.endswith(FIELD):
+                member = self._field(where, key, outline)
+                if member is not None:
+                    return member
+            elif outline is not None and key in outline["defs"]:
                 return self._symbol(where, key, outline["defs"][key])
-            if outline is not None and key in outline["types"]:
+            elif outline is not None and key in outline["types"]:
                 return Value("attribute", where, key)
+        return None
+
+    def _field(self, module: str, key: str, outline: Outline | None) -> Value | None:
+        """A field of a type, whatever else has its name."""
+        name = _plain(key)
+        self._consulted.append((module, name))
+        if outline is None:
+            return None
+        if outline["defs"].get(key, outline["defs"].get(name)) == "field":
+            return self._symbol(module, name, "field")
         return None
 
     def _root(self, ref: Ref, module: str, deep: int) -> Value | None:
@@ -467,6 +503,11 @@ class Resolver:
             typed = outline["types"].get(value.name)
         else:
             typed = None
+        if value.prefix == "field" and value.sign == FILE_SIGN:
+            field_name = f"{value.name}{FIELD}"
+            self._consulted.append((value.module, field_name))
+            if outline is not None:
+                typed = outline["types"].get(field_name, typed)
         if not typed:
             return None
         return decode(typed)
@@ -478,10 +519,14 @@ class Resolver:
         return part
 
     def _step(self, value: Value, names: Sequence[str], place: int, deep: int) -> Value | None:
-        """One of the names after a value. Of a module and a value of one name, the module is meant
-        where a name comes after it.
+        """One of the names after a value. Where a name comes after it, of a module and a value of
+        one name the module is meant, of a field and a method the field.
         """
         if place + 1 < len(names) and self._sign(value.module) == FILE_SIGN:
+            if value.sort in ("instance", "above") or value.prefix == "field":
+                part = self._attribute(value, f"{_plain(names[place])}{FIELD}", deep)
+                if part is not None:
+                    return part
             if value.prefix == "namespace":
                 within = f"{value.name}."
             else:
@@ -584,6 +629,13 @@ class Resolver:
         if deep > _MAX_DEPTH:
             return None
         within, _, last = name.rpartition(".")
+        if last.endswith(MACRO):
+            last = _plain(last)
+            macro = self._macro(module, last)
+            if macro is not None:
+                self._consulted.append(macro)
+                if macro.value.value is not None:
+                    return macro.value.value
         answer = self._exporter((module, within), last)
         self._consulted.append(answer)
         exporter, within = answer.value.part
@@ -601,7 +653,12 @@ class Resolver:
             expression = outline["names"].get(f"{key}{MODULE}")
         if expression:
             return self._value(decode(expression), exporter, deep + 1)
-        return self._symbol(exporter, key, outline["defs"][key])
+        if key in outline["defs"]:
+            return self._symbol(exporter, key, outline["defs"][key])
+        macro = self._macro_at_root(exporter, within, last)
+        if macro is not None:
+            return macro.value.value
+        return None
 
     def _exporter(self, part: _Part, name: str) -> _Answer[_Exporter]:
         """Which part exports a name that `part` may hand on, by any number of `export * from`.
@@ -641,7 +698,44 @@ class Resolver:
         if outline is None:
             return False
         names = outline["names"]
-        return bool(names.get(key) or key in outline["defs"] or names.get(f"{key}{MODULE}"))
+        if names.get(key) or key in outline["defs"] or names.get(f"{key}{MODULE}"):
+            return True
+        macro = self._macro_at_root(module, within, name)
+        return macro is not None and macro.value.value is not None
+
+    def _macro_at_root(self, module: str, within: str, name: str) -> _Answer[_Macro] | None:
+        """The macro that a part hands on as the root of a package; None where it is no root."""
+        if within:
+            return None
+        answer = self._macro(module, name)
+        if answer is not None and answer.value.root == module:
+            return answer
+        return None
+
+    def _macro(self, module: str, name: str) -> _Answer[_Macro] | None:
+        """The macro that a name means in the package of a module; None where the language has none.
+
+        Which of several is visible where depends on the order of the source, so that it must be
+        the only one.
+        """
+        system = module_system(module)
+        if system is None or not system.has_extensions:
+            return None
+        answer = self._macros.get((module, name))
+        if answer is None:
+            outer, self._consulted = self._consulted, [(_EXTENDED, f"{name}{MACRO}")]
+            root = system.root_of(module, self)
+            values = [
+                self._symbol(defining, outline["macros"][name], "function")
+                for defining in self._extending(f"{name}{MACRO}")
+                if (outline := self._outline(defining)) and name in outline.get("macros", {})
+                if system.root_of(defining, self) == root
+            ]
+            answer = _Answer(_Macro(root, values[0] if len(values) == 1 else None))
+            answer.consulted, answer.done = _flat(self._consulted), True
+            self._macros[module, name] = answer
+            self._consulted = outer
+        return answer
 
     def _common_exporter(
         self, members: Collection[_Part], name: str, edges: Mapping[_Part, Sequence[_Part]]
@@ -655,6 +749,8 @@ class Resolver:
         for module, within in parts:
             key = _name_within(within, name)
             consulted |= {(module, key), (module, f"{key}{MODULE}")}
+            if not within and (macro := self._macro(module, name)) is not None:
+                consulted.add(macro)
         exporter = _Exporter()
         if self._exports(parts[0], name):  # then it hands on nothing, and is alone
             exporter = _Exporter(parts[0])
@@ -849,6 +945,11 @@ class Resolver:
         return extensions
 
 
+def _plain(name: str) -> str:
+    """A name without the sign of a field or a macro."""
+    return name.removesuffix(FIELD).removesuffix(MACRO)
+
+
 def _name_within(within: str, name: str) -> str:
     if within:
         return f"{within}.{name}"
@@ -968,6 +1069,8 @@ def _entries(files: Outlined) -> Iterator[tuple[str, str, str, str, str]]:
         yield from ((path, module, key, part, str(value)) for part, key, value in entries)
         for owner, expression in (outline.get("extended") or {}).items():
             yield path, _EXTENDED, last_part(expression), owner, expression
+        for name, dotted in (outline.get("macros") or {}).items():
+            yield path, _EXTENDED, f"{name}{MACRO}", dotted, ""
 
 
 def _is_still_package(db: Rows, package: str, changed: Collection[str]) -> bool:

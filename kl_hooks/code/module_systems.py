@@ -26,6 +26,10 @@ PACKAGE_FILES: Final = ("package.json", "Cargo.toml")
 """The configuration files that name packages."""
 MODULE: Final = "::"
 """After an exported name: the module of this name, where a value may have the same."""
+FIELD: Final = "-"
+"""After the name of a field: the field is meant, where a method may have the same name."""
+MACRO: Final = "!"
+"""After the name of a macro, where it has names of its own."""
 WRITTEN_PATH: Final = "path"
 """The manner in an import row of what no statement imports: a whole path is written where it is
 used (`crate::cart::total()`).
@@ -85,6 +89,11 @@ class ModuleSystem(Protocol):
     def imported_file(self, specifier: str, name: str, importer: str, view: FileView) -> str | None:
         """Return the file that the import of a name from a module leads to, by files alone; None
         outside of the repository.
+        """
+
+    def root_of(self, path: str, view: FileView) -> str:
+        """Return the module that hands on all macros of the package that a file is part of; the
+        file itself where the language has none.
         """
 
     def settings_of(self, rows: Iterable[Sequence[Any]]) -> Mapping[str, str]:

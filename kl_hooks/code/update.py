@@ -26,6 +26,7 @@ from kl_hooks.code.file_facts import FilesFacts, TempBlobFile, scan_missing
 from kl_hooks.code.file_index import UNAVAILABLE, File, PendingChanges, errors_of, pending_changes
 from kl_hooks.code.languages import Progress
 from kl_hooks.code.linker import Linker, Outlined, relink, replace_consulted
+from kl_hooks.code.module_systems import MACRO
 from kl_hooks.code.modules import (
     ModuleIndex,
     QueriedNames,
@@ -290,7 +291,10 @@ class _Maker:
             outlines[module] = facts_of_file["outline"] or None
             self._bear |= _defined_last_names(facts_of_file, module)
             extended = facts_of_file["outline"].get("extended") or {}
-            for name in sorted({last_part(expression) for expression in extended.values()}):
+            extended_names = {last_part(expression) for expression in extended.values()}
+            macros = facts_of_file["outline"].get("macros") or {}
+            extended_names |= {f"{name}{MACRO}" for name in macros}
+            for name in sorted(extended_names):
                 extending.setdefault(name, []).append(module)
         self._targets = ModuleIndex(modules)
         self._linker = Linker(

@@ -94,6 +94,10 @@ class CargoModules:
             return target.path
         return None
 
+    def root_of(self, path: str, view: FileView) -> str:
+        """The root of the crate: `#[macro_export]`."""
+        return view.once(("crate", path), lambda: _crate_root(path, view))
+
     def settings_of(self, rows: Iterable[Sequence[Any]]) -> Mapping[str, str]:
         """The `mod name;` of a file."""
         declared = [row[0][len(f"{MOD}::") :] for row in rows if row[0].startswith(f"{MOD}::")]

@@ -8,10 +8,10 @@ reports it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.code.module_systems import decoded, extension_word
+from kl_hooks.code.module_systems import FIELD, MACRO, decoded, extension_word
 from kl_hooks.code.rust.modules import MODULES
 from kl_hooks.code.rust.paths import text_of
 from kl_hooks.code.rust.scopes import Chain, Scope, expression_of, uses_of_chain
@@ -204,14 +204,17 @@ def _outline(walked: Walked) -> Outline:
         (name, bound if isinstance(bound, str) else expression_of(*bound))
         for name, bound in walked.names.items()
     )
+    functions = {
+        declaration.name for declaration in walked.declarations if declaration.prefix in _FUNCTIONS
+    }
     outline: Outline = {
-        "defs": defined_names(walked.declarations),
+        "defs": defined_names(walked.declarations) | _hidden_fields(walked, functions),
         "names": other_names(names),
         "bases": {
             name: [_name_expression(scope, chain) for scope, chain in chains]
             for name, chains in walked.bases.items()
         },
-        "types": _types(walked),
+        "types": _types(walked, functions),
         "stars": _star_expressions(walked.globs.get("", ())),
         "all": None,
     }
@@ -225,14 +228,30 @@ def _outline(walked: Walked) -> Outline:
         outline["globs"] = globs
     if extended:
         outline["extended"] = extended
+    if walked.macros:
+        outline["macros"] = walked.macros
     if walked.modules:
         outline["settings"] = {MODULES: json.dumps(walked.modules, ensure_ascii=False)}
     return outline
 
 
-def _types(walked: Walked) -> dict[str, str]:
+_FUNCTIONS: Final = ("function", "method")
+
+
+def _hidden_fields(walked: Walked, functions: Collection[str]) -> dict[str, str]:
+    """The fields that are named as a method is, under names of their own."""
+    return {
+        f"{declaration.name}{FIELD}": declaration.prefix
+        for declaration in walked.declarations
+        if declaration.prefix == "field" and declaration.name in functions
+    }
+
+
+def _types(walked: Walked, functions: Collection[str]) -> dict[str, str]:
     types = {}
     for name, sources in walked.types.items():
+        if name.removesuffix(FIELD) not in functions:
+            name = name.removesuffix(FIELD)
         expressions = {expression_of(scope, chain) for scope, chain in sources}
         if len(expressions) == 1:
             expression = expressions.pop()
@@ -264,4 +283,5 @@ def _names(imports: Sequence[Sequence[Any]], uses: Mapping[str, Any], outline: O
     extended = {
         extension_word(last_part(expression)) for expression in outline.get("extended", {}).values()
     }
-    return " ".join(sorted({*_NAME.findall(text), *extended}))
+    macros = {extension_word(f"{name}{MACRO}") for name in outline.get("macros", {})}
+    return " ".join(sorted({*_NAME.findall(text), *extended, *macros}))

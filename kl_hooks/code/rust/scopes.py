@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kl_hooks.code.module_systems import decoded, encoded
+from kl_hooks.code.module_systems import FIELD, MACRO, decoded, encoded
 from kl_hooks.code.rust.modules import CRATE, IN_SCOPE, SELF, SUPER
 from kl_hooks.code.scanner.expressions import (
     DEFINED,
@@ -27,8 +27,6 @@ from kl_hooks.model.definitions import NamedTuple
 
 _DEEP: Final = 16
 """Bindings of bindings that are followed."""
-MACRO: Final = "!"
-"""After the name of a macro in a scope, where it has names of its own."""
 PRELUDE: Final = frozenset(
     {"AsMut", "AsRef", "Box", "Clone", "Copy", "Debug", "Default", "DoubleEndedIterator"}
     | {"Drop", "Eq", "Err", "ExactSizeIterator", "Extend", "Fn", "FnMut", "FnOnce", "From"}
@@ -63,6 +61,10 @@ class Chain(NamedTuple):
     def part(self, name: str) -> Chain:
         """A field or method of it."""
         return self._replace(attributes=(*self.attributes, name))
+
+    def field(self, name: str) -> Chain:
+        """A field of it, where that is all that is meant."""
+        return self.part(f"{name}{FIELD}")
 
 
 class Binding(NamedTuple):
@@ -247,7 +249,14 @@ def _use_root(scope: Scope, chain: Chain, depth: int) -> str:
 
 def _in_scope(scope: Scope, name: str) -> str:
     """A name that a glob import brought, or a crate."""
-    return imported(IN_SCOPE, f"{scope.module}.{name}" if scope.module else name)
+    return imported(IN_SCOPE, _in_module(scope, name))
+
+
+def _in_module(scope: Scope, name: str) -> str:
+    """A name in the module around, as the file's own module would write it."""
+    if scope.module:
+        return f"{scope.module}.{name}"
+    return name
 
 
 def _unbound(scope: Scope, chain: Chain) -> str:
@@ -258,17 +267,15 @@ def _unbound(scope: Scope, chain: Chain) -> str:
     is_upper = chain.root[:1].isupper()
     if chain.kind == "token" and not is_upper:
         return UNKNOWN  # a word of the macro's own, as a field's name
+    if chain.kind == "macro":
+        return imported(SELF, _in_module(scope, f"{chain.root}{MACRO}"))
     source = scope.glob_scope()
-    if source is None or chain.kind == "macro":
+    if source is None:
         if chain.root in PRELUDE:
             return UNKNOWN
         return f"{UNRESOLVED}{chain.root}"
     if source.is_module:
-        if scope.module:
-            name = f"{scope.module}.{chain.root}"
-        else:
-            name = chain.root
-        return imported(SELF, name)
+        return imported(SELF, _in_module(scope, chain.root))
     base = expression_of(source, source.globs[-1])
     if base:
         return with_attributes(base, chain.root)
@@ -281,4 +288,5 @@ def uses_of_chain(scope: Scope, chain: Chain, is_call: bool) -> list[str]:
         binding = scope.lookup(chain.root, False)
         if binding is not None and binding.chain is not None and binding.chain.kind != "use":
             return []  # the name of a local value: what it was made of was used where it was made
-    return used_expressions(expression_of(scope, chain), chain.attributes)
+    attributes = [name.removesuffix(FIELD) for name in chain.attributes]
+    return used_expressions(expression_of(scope, chain), attributes)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.code.module_systems import MODULE, WRITTEN_PATH, encoded
+from kl_hooks.code.module_systems import FIELD, MACRO, MODULE, WRITTEN_PATH, encoded
 from kl_hooks.code.rust.modules import MOD
 from kl_hooks.code.rust.paths import (
     NAMES,
@@ -20,7 +20,7 @@ from kl_hooks.code.rust.paths import (
     text_of,
     type_chain,
 )
-from kl_hooks.code.rust.scopes import MACRO, UNKNOWN_BINDING, Binding, Chain, Scope
+from kl_hooks.code.rust.scopes import UNKNOWN_BINDING, Binding, Chain, Scope
 from kl_hooks.code.scanner.expressions import DEFINED, imported
 from kl_hooks.code.scanner.grammars import parse_part
 from kl_hooks.code.scanner.source import Span
@@ -119,6 +119,8 @@ class Walked:
     types: dict[str, list[Typed]] = field(default_factory=dict)
     owners: dict[str, Typed] = field(default_factory=dict)
     """Dotted name of a type with an `impl` here → the type."""
+    macros: dict[str, str] = field(default_factory=dict)
+    """Macro that other files may call → its dotted name."""
     trees: list[Tree] = field(default_factory=list)
     """Of items in the arguments of macros: their nodes live as long as these."""
     unread_macro: Node | None = None
@@ -224,6 +226,14 @@ class Walker:
             if path not in self.paths or node.start_byte < self.paths[path][1].start_byte:
                 self.paths[path] = (place.scope, node)
 
+    def use_field(self, names: list[str], field_name: Node | None, place: _Place) -> None:
+        """Note that a field is named with its type, in a literal or a pattern. `names`: the path
+        of the type.
+        """
+        whole = instance(path_chain(names, is_type=True))
+        if whole is not None and field_name is not None and field_name.type in _FIELD_NAMES:
+            self.use(whole.field(text_of(field_name)), REFERENCES, field_name, place)
+
     def declare(
         self, prefix: str, name: str, node: Node, body: Node | None = None, own: bool = False
     ) -> int:
@@ -305,10 +315,14 @@ class Walker:
                     bound = whole.part(text_of(name))
                 else:
                     bound = None
+                self.use_field(names, name, place)
                 inner = child.child_by_field_name("pattern") or name
                 if inner is not None:
                     parts.append((inner, bound))
         return parts
+
+
+_FIELD_NAMES: Final = ("field_identifier", "identifier", "shorthand_field_identifier")
 
 
 def _bound_of(bounds: Node | None) -> Chain | None:
@@ -450,7 +464,7 @@ def _field(walker: Walker, node: Node, place: _Place) -> None:
     dotted = _dotted(node, place)
     owner = walker.declare("field", dotted, node)
     typed = node.child_by_field_name("type")
-    walker.note_type(dotted, place.scope, instance(type_chain(typed)))
+    walker.note_type(f"{dotted}{FIELD}", place.scope, instance(type_chain(typed)))
     walker.push(typed, _Place(place.scope, owner))
 
 
@@ -591,6 +605,8 @@ def _macro_definition(walker: Walker, node: Node, place: _Place) -> None:
     name = _name(node)
     dotted = f"{place.scope.prefix}{name}"
     place.scope.values[f"{name}{MACRO}"] = Binding(f"{DEFINED}{dotted}")
+    if name and ".<locals>." not in dotted:
+        walker.walked.macros.setdefault(name, dotted)
     rules = [child for child in node.named_children if child.type == "macro_rule"]
     owner = walker.declare("function", dotted, node, rules[0] if rules else None)
     for rule in rules:
@@ -840,7 +856,11 @@ def _member(walker: Walker, node: Node, place: _Place, relation: int = REFERENCE
             walker.use(_unknown(text_of(last)), relation, last, place)
         walker.push(node.child_by_field_name("value"), place)
         return
-    walker.use(chain, relation, last, place)
+    names = chain.attributes
+    if names and relation == REFERENCES:
+        walker.use(chain._replace(attributes=names[:-1]).field(names[-1]), relation, last, place)
+    else:
+        walker.use(chain, relation, last, place)
     inner: Node | None = node
     while inner is not None and inner.type == "field_expression":
         inner = inner.child_by_field_name("value")
@@ -866,16 +886,18 @@ def _call(walker: Walker, node: Node, place: _Place) -> None:
 
 def _struct_expression(walker: Walker, node: Node, place: _Place) -> None:
     name = node.child_by_field_name("name")
-    chain = path_chain(names_of(name), is_type=True)
+    names = names_of(name)
     if name is not None:
-        walker.use(chain, REFERENCES, name, place)
+        walker.use(path_chain(names, is_type=True), REFERENCES, name, place)
     body = node.child_by_field_name("body")
     for part in body.named_children if body is not None else ():
         if part.type == "shorthand_field_initializer":
             for word in part.named_children:
+                walker.use_field(names, word, place)
                 walker.push(word, place)
         else:
             field_name = part.child_by_field_name("field")
+            walker.use_field(names, field_name, place)
             for child in part.named_children:
                 if field_name is None or child.id != field_name.id:
                     walker.push(child, place)
@@ -967,6 +989,9 @@ def _token_path(
         walker.use(chain, CALLS, first, place)
         return index + 1
     is_call = _is_call(tokens, index)
+    if names[-1:] and names[-1][:1].isupper() and _kind(tokens, index) == "token_tree":
+        for field_name in _fields_in(tokens[index]):
+            walker.use_field(names, field_name, place)
     # what is called is a function: `assert_eq!(largest(x), 2)`; other words may be the macro's own
     is_function = is_call and len(names) == 1 and names[0][:1].islower()
     chain = path_chain(names, kind="name" if is_function else "token")
@@ -981,11 +1006,26 @@ def _token_path(
         if _types(tokens, index) != (".", True):
             break
         last = tokens[index + 1]
-        chain = chain.part(text_of(last))
+        whole, name = chain, text_of(last)
+        chain = whole.part(name)
         index += 2
         is_call = _is_call(tokens, index)
-        walker.use(chain, CALLS if is_call else REFERENCES, last, place)
+        if is_call:
+            walker.use(chain, CALLS, last, place)
+        else:
+            walker.use(whole.field(name), REFERENCES, last, place)
     return index
+
+
+def _fields_in(arguments: Node) -> Iterator[Node]:
+    """The names before a colon in `Cart { total: 1, lines }`, as in a literal."""
+    tokens = arguments.children
+    if tokens[0].type != "{":
+        return
+    for index in range(1, len(tokens) - 1):
+        is_first = tokens[index - 1].type in ("{", ",")
+        if is_first and tokens[index].type in NAMES and tokens[index + 1].type in (":", ",", "}"):
+            yield tokens[index]
 
 
 def _kind(tokens: list[Node], index: int) -> str:

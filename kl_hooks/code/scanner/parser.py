@@ -60,6 +60,8 @@ class Outline(TypedDict, total=False):
     """Module that is written inside the file → expressions of its star imports."""
     extended: dict[str, str]
     """Type with members here that other files may define → its expression."""
+    macros: dict[str, str]
+    """Macro that other files may call → its dotted name."""
 
 
 class Facts(TypedDict, total=False):

@@ -68,6 +68,10 @@ class NodeModules:
             return target.path
         return None
 
+    def root_of(self, path: str, view: FileView) -> str:
+        """No package has macros."""
+        return path
+
     def settings_of(self, rows: Iterable[Sequence[Any]]) -> Mapping[str, str]:
         """A source file states nothing."""
         return {}

@@ -296,9 +296,57 @@ PATHS: dict[str, tuple[dict[str, str], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", PATHS)
+MACRO = "macro_rules! it { () => {} }"
+MACROS: dict[str, tuple[dict[str, str], str, str]] = {
+    "the crate's own, from a module": (
+        {"src/lib.rs": f"{MACRO} mod a;", "src/a.rs": ""},
+        "src/a.rs: it!",
+        "src/lib.rs",
+    ),
+    "one of a sibling": (
+        {"src/lib.rs": "#[macro_use] mod a; mod b;", "src/a.rs": MACRO, "src/b.rs": ""},
+        "src/b.rs: it!",
+        "src/a.rs",
+    ),
+    "in a test of a module": (
+        {"src/lib.rs": f"{MACRO} mod a;", "src/a.rs": "mod tests { use super::*; fn f() {} }"},
+        "src/a.rs: it!",
+        "src/lib.rs",
+    ),
+    "one that the library exports": (
+        {"src/lib.rs": "mod a;", "src/a.rs": f"#[macro_export] {MACRO}", "tests/t.rs": ""},
+        "tests/t.rs: my_lib::it!",
+        "src/a.rs",
+    ),
+    "one that is imported": (
+        {
+            "src/lib.rs": "mod a;",
+            "src/a.rs": f"#[macro_export] {MACRO}",
+            "tests/t.rs": "use my_lib::it;",
+        },
+        "tests/t.rs: it!",
+        "src/a.rs",
+    ),
+    "one that a prelude hands on": (
+        {
+            "src/lib.rs": "mod a; pub mod prelude { pub use crate::*; }",
+            "src/a.rs": f"#[macro_export] {MACRO}",
+            "tests/t.rs": "use my_lib::prelude::*;",
+        },
+        "tests/t.rs: it!",
+        "src/a.rs",
+    ),
+    "one of the crate where another one has a macro of that name, too": (
+        {"src/lib.rs": f"{MACRO} mod a;", "src/a.rs": "", "tests/t.rs": MACRO},
+        "src/a.rs: it!",
+        "src/lib.rs",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PATHS | MACROS)
 def test_a_path_means(name: str, tmp_path: Path) -> None:
-    files, question, target = PATHS[name]
+    files, question, target = (PATHS | MACROS)[name]
     path, _, called = question.partition(": ")
     files = {"Cargo.toml": '[package]\nname = "my-lib"\n', **files}
     files[path] = f"{files[path]}\nfn asks() {{ {called}() }}\n"
@@ -314,6 +362,95 @@ def test_a_path_means(name: str, tmp_path: Path) -> None:
     assert called_ids == {f"{kind}:{target.partition('#')[0]}#{name_in_file}"}
 
 
+def test_of_two_macros_of_one_name_in_a_crate_none_is_taken(tmp_path: Path) -> None:
+    files = {
+        "Cargo.toml": '[package]\nname = "my-lib"\n',
+        "src/lib.rs": f"{MACRO} mod a; mod b;",
+        "src/a.rs": f"mod c; {MACRO}",
+        "src/b.rs": "fn asks() { it!() }",
+    }
+    ws = repository(tmp_path / "repo", files)
+    with open_graph(ws) as graph:
+        (link,) = links.outgoing(graph.db, "function:src/b.rs#asks", "calls")
+    assert (link.target, link.method) == ("name:it", "name only")
+
+
+def test_a_macro_is_no_name_of_a_module_but_the_root(tmp_path: Path) -> None:
+    files = {
+        "Cargo.toml": '[package]\nname = "my-lib"\n',
+        "src/lib.rs": f"{MACRO} mod a; mod b;",
+        "src/a.rs": "made!();",
+        "src/b.rs": "fn asks() { crate::a::it() }",
+    }
+    ws = repository(tmp_path / "repo", files)
+    assert users(ws, "function:src/lib.rs#it") == set()
+
+
+FIELDS = {
+    "Cargo.toml": '[package]\nname = "my-lib"\n',
+    "src/lib.rs": "pub mod cart;\n",
+    "src/cart.rs": (
+        "pub struct Line { pub price: u32 }\n"
+        "impl Line { pub fn cost(&self) -> u32 { self.price } }\n"
+        "pub struct Cart { last: Line, pub count: u32 }\n"
+        "impl Cart {\n"
+        "    pub fn last(&self) -> u32 { self.last.cost() }\n"
+        "    pub fn count(&self) -> u32 { self.count }\n"
+        "    pub fn both(&self) -> u32 { self.count() + self.last() }\n"
+        "}\n"
+        "pub enum Shape { Round { price: u32 } }\n"
+    ),
+    "src/main.rs": (
+        "use my_lib::cart::{Cart, Line, Shape};\n"
+        "fn makes(price: u32) { Line { price: 1 }; }\n"
+        "fn short(price: u32) { Line { price }; }\n"
+        "fn takes(line: Line) { let Line { price } = line; }\n"
+        "fn macros() { assert!(ok(&Line { price: 1 })) }\n"
+        "fn varies() { Shape::Round { price: 1 }; }\n"
+        "fn reads(cart: Cart) { cart.count; }\n"
+        "fn calls(cart: Cart) { cart.count(); }\n"
+    ),
+}
+
+
+def test_a_field_is_used_where_it_is_named_with_its_type(tmp_path: Path) -> None:
+    ws = repository(tmp_path / "repo", FIELDS)
+    prices = {use.partition(" ")[0].partition("#")[2] for use in uses(ws, "cart.rs#Line.price")}
+    assert prices == {"Line.cost", "makes", "short", "takes", "macros"}
+
+
+def test_of_a_field_and_a_method_of_one_name_the_one_that_is_used_is_meant(tmp_path: Path) -> None:
+    ws = repository(tmp_path / "repo", FIELDS)
+    field, method = "field:src/cart.rs#Cart.count", "method:src/cart.rs#Cart.count"
+    assert users(ws, field) == {"Cart.count", "reads"}
+    assert users(ws, method) == {"Cart.both", "calls"}
+    assert users(ws, "field:src/cart.rs#Cart.last") == {"Cart.last"}
+    assert users(ws, "method:src/cart.rs#Cart.last") == {"Cart.both"}
+    # what the field is decides, not what the method returns
+    assert users(ws, "method:src/cart.rs#Line.cost") == {"Cart.last"}
+
+
+def users(ws: Workspace, identifier: str) -> set[str]:
+    """The names of what uses a symbol."""
+    with open_graph(ws) as graph:
+        return {
+            link.source.partition("#")[2]
+            for link in links.incoming(graph.db, identifier)
+            if link.relation in ("calls", "references")
+        }
+
+
+def test_a_module_that_a_path_leads_through_is_used(tmp_path: Path) -> None:
+    files = {
+        "Cargo.toml": '[package]\nname = "my-lib"\n',
+        "src/lib.rs": "mod frames; mod a;",
+        "src/frames.rs": "pub fn it() {}",
+        "src/a.rs": "use crate::frames; fn asks() { frames::it() } fn whole() { crate::frames::it() }",
+    }
+    ws = repository(tmp_path / "repo", files)
+    assert users(ws, "namespace:src/frames.rs") == {"asks", "whole"}
+
+
 def test_a_crate_is_known_in_an_inline_module(tmp_path: Path) -> None:
     files = PATHS["a crate that an inline module uses"][0]
     ws = repository(tmp_path / "repo", files)
@@ -321,6 +458,10 @@ def test_a_crate_is_known_in_an_inline_module(tmp_path: Path) -> None:
 
 
 CHANGES: dict[str, Mapping[str, str | None]] = {
+    "a method named as a field": {
+        "crates/cart/src/cart.rs": SHOP["crates/cart/src/cart.rs"]
+        + "impl Cart { fn last(&self) -> u32 { self.last.price } }\n"
+    },
     "a re-export": {"crates/cart/src/lib.rs": "pub mod cart;\nmod ops;\npub mod total;\n"},
     "a module's path": {
         "crates/cart/src/lib.rs": SHOP["crates/cart/src/lib.rs"].replace(
@@ -364,6 +505,35 @@ def test_after_an_edit_the_links_are_those_of_a_graph_built_from_nothing(
 ) -> None:
     ws = repository(tmp_path / "repo", SHOP)
     before, after = links_before_and_after(ws, CHANGES[name])
+    assert after != before
+    assert after == rebuilt_links(ws)
+
+
+CALLS_OF_MACROS = {
+    "Cargo.toml": '[package]\nname = "my-lib"\n',
+    "src/lib.rs": "mod a; mod b; mod c;",
+    "src/a.rs": f"#[macro_export] {MACRO}",
+    "src/b.rs": "fn asks() { it!() } fn other() {}",
+    "src/c.rs": "",
+    "tests/t.rs": "use my_lib::*; fn asks() { it!(); my_lib::other!() }",
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"src/a.rs": ""}, id="it is gone"),
+        pytest.param({"src/c.rs": MACRO}, id="there are two"),
+        pytest.param({"src/a.rs": "", "src/c.rs": MACRO}, id="it was moved"),
+        pytest.param({"src/c.rs": "macro_rules! other { () => {} }"}, id="there is another one"),
+        pytest.param({"src/a.rs": "", "src/lib.rs": "pub fn it() {}"}, id="it is a function"),
+    ],
+)
+def test_where_macros_change_calls_in_other_files_are_linked_again(
+    changes: Mapping[str, str], tmp_path: Path
+) -> None:
+    ws = repository(tmp_path / "repo", CALLS_OF_MACROS)
+    before, after = links_before_and_after(ws, changes)
     assert after != before
     assert after == rebuilt_links(ws)
 
