@@ -55,7 +55,6 @@ __all__ = [
 
 _LOG: Final = logging.getLogger(__name__)
 _LONGEST_WAIT: Final = 600
-_NO_RUN: Final = "no passing full test run recorded for this content"
 T = TypeVar("T")
 
 
@@ -244,6 +243,7 @@ class Knowledge:
         """Return whether the files as they are now are proven, as `kl verify` does."""
         from kl_hooks.operations.operation import perform
         from kl_hooks.operations.verify import VERIFY, VerifyRequest
+        from kl_hooks.proof.verdict_text import NO_RUN
 
         def judge(ws: Workspace, access: Access) -> Verdict:
             answer = perform(ws, VERIFY, VerifyRequest(), access)
@@ -251,7 +251,7 @@ class Knowledge:
             if proof.run:
                 reasons = proof.notes
             else:
-                reasons = proof.reasons or proof.gaps or (_NO_RUN,)
+                reasons = proof.reasons or proof.gaps or (NO_RUN,)
             is_assessed = not proof.gaps
             return Verdict(
                 answer.state == "proven",

@@ -14,7 +14,7 @@ from kl_hooks.model.text import name_list
 from kl_hooks.operations import status as operations
 from kl_hooks.operations.status import COUNTED, ContentStatus, FailingNow, Status
 from kl_hooks.proof.facts import VALID
-from kl_hooks.proof.verdict_text import content_text
+from kl_hooks.proof.verdict_text import NO_RUN, content_text
 
 _REASONS = 3
 
@@ -106,7 +106,7 @@ def _proof_lines(content: ContentStatus) -> Iterator[str]:
     else:
         text = content_text(proof, content.failure, content.is_untracked)
         reasons = [reason for reason in reasons if reason not in text]
-        yield text
+        yield f"{text}. hint: {proof.first_step}" if text == NO_RUN else text
     if proof.tests.is_partial and not proof.gaps:
         yield f"  {proof.tests}"
     yield from (f"  {reason}" for reason in reasons[:_REASONS])

@@ -16,7 +16,7 @@ from kl_hooks.model.text import name_list
 from kl_hooks.operations import verify as operations
 from kl_hooks.operations.verify import PROVEN, VerifyAnswer, VerifyRequest
 from kl_hooks.proof.content_proof import Proof
-from kl_hooks.proof.verdict_text import open_symbols_text, passed_text, rerun_text
+from kl_hooks.proof.verdict_text import NO_RUN, open_symbols_text, passed_text, rerun_text
 
 if TYPE_CHECKING:
     from kl_hooks.model.diagnostic import Report
@@ -105,7 +105,7 @@ def _lines(answer: VerifyAnswer) -> Iterator[str]:
 def _hint_lines(answer: VerifyAnswer) -> Iterator[str]:
     for hint in answer.hints:
         if hint == answer.proof.first_step:
-            yield f"  no passing full test run recorded for this content. hint: {hint}"
+            yield f"  {NO_RUN}. hint: {hint}"
         else:
             yield f"hint: {hint}"
 

@@ -17,6 +17,7 @@ from kl_hooks.evidence.trust import environment_key, ran_no_test
 from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES, run_outcome
 from kl_hooks.model.symbol import TestName
+from kl_hooks.model.text import name_list
 from kl_hooks.proof.facts import STALE, VALID
 from kl_hooks.proof.since_pass import since_pass
 
@@ -52,6 +53,7 @@ _MOST_RUNS: Final = 30
 _MOST_TESTS: Final = 50_000
 _MOST_EXPLAINED: Final = 50
 """Failing tests of which is asked what changed since they passed."""
+_NAMED_CHANGES: Final = 4
 
 
 class ReportTests(NamedTuple):
@@ -332,7 +334,7 @@ def _since(
     answers = since_pass(ws, failures) if failures else {}
     words = {
         test: f"since it passed in run {answer.passed[:8]}: "
-        + (", ".join(answer.changed) or "nothing that it executed changed")
+        + (name_list(answer.changed, _NAMED_CHANGES) or "nothing that it executed changed")
         for test, answer in answers.items()
         if answer.passed
     }

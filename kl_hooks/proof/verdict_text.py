@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kl_hooks.proof.content_proof import Proof
     from kl_hooks.proof.impact import SymbolState
 
+NO_RUN: Final = "no passing full test run recorded for this content"
 _NAMED_RUNS: Final = 3
 
 
@@ -95,7 +96,7 @@ def content_text(proof: Proof, failure: str, untracked: bool) -> str:
         return f"not proven: {failed}"
     if proof.tests.is_partial:
         return "not proven: a part of the tests has a valid result"
-    return f"no passing full test run recorded for this content. hint: {proof.first_step}"
+    return NO_RUN
 
 
 def open_symbols_text(states: Sequence[SymbolState]) -> str:

@@ -190,6 +190,21 @@ def test_the_state_of_all_symbols_is_that_of_each(shop: Checkout) -> None:
     assert seen >= {TRANSFERRED, "stale", NEVER}
 
 
+def test_of_many_changes_since_a_pass_a_few_are_named(repo: Checkout) -> None:
+    numbers = range(7)
+    parts = "".join(f"def part_{n}():\n    return {{}}\n\n\n" for n in numbers)
+    repo.write("a.py", parts.format(*numbers))
+    calls = "".join(f"    assert a.part_{n}() == {n}\n" for n in numbers)
+    repo.write("test_a.py", f"import a\n\n\ndef test_all():\n{calls}")
+    repo.commit("parts")
+    assert repo.pytest("-q").returncode == 0
+    repo.write("a.py", parts.format(*(number + 1 for number in numbers)))
+    assert repo.pytest("-q").returncode == 1
+    (since,) = report(repo)["tests"]["since"]
+    if hasattr(sys, "monitoring"):
+        assert since.endswith("a.part_0, a.part_1, a.part_2, a.part_3 and 3 more")
+
+
 def test_the_history_of_a_test_is_a_letter_for_each_run(shop: Checkout) -> None:
     shop.write("tests/test_price.py", FILES["tests/test_price.py"].replace("== 4", "== 5"))
     assert shop.pytest("-q").returncode == 1

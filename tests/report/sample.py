@@ -84,6 +84,14 @@ def folders() -> dict[str, Any]:
     return report
 
 
+def unassessed() -> dict[str, Any]:
+    """The small project whose runs recorded no symbols."""
+    report = small()
+    for file in report["files"]:
+        file |= {"state": "unassessed", "failing": 0}
+    return report
+
+
 def cycle() -> dict[str, Any]:
     """The small project with a manifest that lets the layer `store` import `cli`, too."""
     report = small()
@@ -488,6 +496,7 @@ SAMPLES: dict[str, Callable[[], dict[str, Any]]] = {
     "hostile": hostile,
     "empty": empty,
     "folders": folders,
+    "unassessed": unassessed,
     "cycle": cycle,
 }
 

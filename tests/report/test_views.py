@@ -115,6 +115,11 @@ def test_proof_goes_from_a_folder_to_a_file_to_a_test(visit: Visit) -> None:
     )
 
 
+def test_what_nobody_assessed_is_not_called_proven(visit: Visit) -> None:
+    visit.open("unassessed", "proof")
+    assert visit.text(".panel h2") == "No file was assessed"
+
+
 def test_the_table_of_proof_filters_and_sorts(visit: Visit) -> None:
     page = visit.open("small", "proof")
     page.get_by_label("Filter files").fill("cart.py")

@@ -78,10 +78,12 @@ function proofHelp(wanted, state) {
     " ",
     el("span", { class: "quiet" }, counted(files[index].lines, "line")),
   ];
+  const isAssessed = wanted.some((index) => drawnState(files[index]) !== "unassessed");
+  const otherwise = isAssessed ? "Every file that was assessed is proven" : "No file was assessed";
   return el(
     "div",
     {},
-    worst.length ? [el("h2", {}, "Largest files without valid proof"), ...shortList(worst, line)] : el("h2", {}, "Every file that was assessed is proven"),
+    worst.length ? [el("h2", {}, "Largest files without valid proof"), ...shortList(worst, line)] : el("h2", {}, otherwise),
     el("h3", {}, "What the patterns mean"),
     el("ul", { class: "plain" }, Object.keys(STATE_MEANINGS)
       .filter((name) => present.has(name))
