@@ -8,21 +8,25 @@ import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
-if TYPE_CHECKING:
-    from kl_hooks.proof.impacted import Skipped
+from kl_hooks.errors import KlError
+from kl_hooks.evidence.shared_names import lasting_name
+from kl_hooks.git.files import path_matches
+from kl_hooks.model.actors import agent
+from kl_hooks.model.text import counted
+from kl_hooks.proof.impacted import Skipped, Unrecorded, skipped_tests
+from kl_hooks.workspace import open_workspace
+from pytest_kl.listener import clean_id
+from pytest_kl.outcome import short
+from pytest_kl.own_imports import own_imports
 
 WORKER_KEY: Final = "kl-settled"
 """In an xdist worker's input: the tests that don't run. The workers must agree, so the
 controller alone looks.
 """
-
-
-IMPACTED: Final = "kl-impacted-tests"
-"""The name that `Selection` is registered by."""
 
 
 class Selection:
@@ -41,25 +45,32 @@ class Selection:
         """How many of the deselected no run recorded."""
         self._prefix = ""
         self._excluded: tuple[str, ...] | None = None
+        self._trouble = ""
+        """Why nothing is deselected though something might be."""
 
     def _find(self) -> Skipped:
         """The tests that don't run, by their names from the repository's root."""
-        from kl_hooks.proof.impacted import Skipped
-
         if self._skipped is None:
             of_controller = getattr(self._config, "workerinput", {}).get(WORKER_KEY)
-            self._skipped = (
-                self._read() if of_controller is None else Skipped.from_lists(of_controller)
-            )
+            if of_controller is None:
+                try:
+                    with own_imports():
+                        self._skipped = self._read()
+                except (pytest.UsageError, KeyboardInterrupt):
+                    raise
+                except Exception as problem:  # a mistake of ours costs no run
+                    self._trouble = short(
+                        f"{type(problem).__name__}: {problem}", f"{self._folder}{os.sep}"
+                    )
+                    self._skipped = Skipped(frozenset())
+            else:
+                self._skipped = Skipped.from_lists(of_controller)
         return self._skipped
 
     def _read(self) -> Skipped:
-        from kl_hooks.errors import KlError
         from kl_hooks.evidence.snapshot import snapshot
         from kl_hooks.proof.audit import settled_with_sample
         from kl_hooks.proof.impact import content_of
-        from kl_hooks.proof.impacted import Skipped, Unrecorded, skipped_tests
-        from kl_hooks.workspace import open_workspace
 
         unrecorded = Unrecorded(self._config.getoption("kl_unrecorded", "all"))
         try:
@@ -79,19 +90,15 @@ class Selection:
 
     def _audits(self) -> bool:
         """Whether a sample runs: what an agent starts is to be quick."""
-        from kl_hooks.model.actors import agent
-
         mode = self._config.getoption("kl_audit", None) or self._config.getini("kl_audit")
         return mode != "off" and agent(os.environ) is None
 
     def _globs(self) -> tuple[str, ...]:
         """Globs of the files that are no tests for the gate (`verify: exclude:`)."""
         if self._excluded is None:
-            from kl_hooks.errors import KlError
-            from kl_hooks.workspace import open_workspace
-
             try:
-                self._excluded = open_workspace(self._folder).settings.verify_exclude
+                with own_imports():
+                    self._excluded = open_workspace(self._folder).settings.verify_exclude
             except KlError as problem:
                 raise pytest.UsageError(f"--kl-impacted: {problem}") from problem
         return self._excluded
@@ -101,8 +108,6 @@ class Selection:
         """What the gate does not expect is not run for it; an argument that names the file is
         asked for it by pytest itself.
         """
-        from kl_hooks.git.files import path_matches
-
         path = collection_path.resolve()
         if not self._globs() or not path.is_relative_to(self._folder):
             return None
@@ -123,9 +128,6 @@ class Selection:
     ) -> None:
         """Deselects the tests that need not run, and reports it to pytest."""
         # recorded names are redacted, and of a name with an address all but that counts
-        from kl_hooks.evidence.shared_names import lasting_name
-        from pytest_kl.listener import clean_id
-
         skipped = self._find()
         root = config.rootpath.resolve()
         if root != self._folder and root.is_relative_to(self._folder):
@@ -155,8 +157,8 @@ class Selection:
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
         """One line after the collection, and one of the sample."""
-        from kl_hooks.model.text import counted
-
+        if self._trouble:
+            return [f"kl: no test is deselected ({self._trouble})"]
         valid = self._deselected - self._unrecorded
         lines = [
             f"kl: {counted(valid, 'test')} deselected, whose results are valid for this"
@@ -178,9 +180,6 @@ class Selection:
         """A test of the sample that failed: what to run before it counts."""
         if not self._sample:
             return
-        from kl_hooks.evidence.shared_names import lasting_name
-        from pytest_kl.listener import clean_id
-
         failed = dict.fromkeys(
             report.nodeid
             for outcome in ("failed", "error")

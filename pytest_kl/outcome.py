@@ -25,6 +25,8 @@ USAGE_ERROR = 4
 NO_TESTS = 5
 NAMED = 3
 """How many tests without a result are named."""
+IMPACTED = "kl-impacted-tests"
+"""The name that the selection of `--kl-impacted` is registered by."""
 
 
 def detail_of(longrepr: object, root: str) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from pytest_kl.own_imports import own_imports
+
 WATCHES_ONLY = ("showfixtures", "show_fixtures_per_test", "cacheshow")
 """Options that make pytest print something and run no test at all."""
 
@@ -123,10 +125,11 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     Before the first conftest: what is imported from now on is noted, where executed symbols are
     recorded.
     """
-    _start_tracer(
-        early_config,
-        lambda name, default: getattr(early_config.known_args_namespace, name, default),
-    )
+    with own_imports():
+        _start_tracer(
+            early_config,
+            lambda name, default: getattr(early_config.known_args_namespace, name, default),
+        )
     result = yield
     early_config.pluginmanager.register(EndOfPytest(), "kl-end")
     return result
@@ -219,9 +222,36 @@ class _SymbolHooks:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """The set-up."""
+        """The set-up, and within it that of the collectors around the test, where it is the first
+        one in them.
+        """
         self._do(self.tracer.enter_phase, item, 0)
-        return (yield)
+        # most collectors have no set-up of their own
+        collectors = [
+            node for node in item.listchain()[:-1] if type(node).setup is not pytest.Collector.setup
+        ]
+        for collector in collectors:
+            self._watch_set_up(collector)
+        try:
+            return (yield)
+        finally:
+            for collector in collectors:
+                vars(collector).pop("setup", None)
+
+    def _watch_set_up(self, collector: Any) -> None:
+        set_up = collector.setup
+
+        def watched_set_up() -> None:
+            context = self._do(self.tracer.begin_collector, collector)
+            try:
+                set_up()
+            finally:
+                if context is not None:
+                    self._do(self.tracer.end_collector, context)
+
+        # an attribute of the object that has this name already is the suite's own
+        if "setup" not in vars(collector):
+            collector.setup = watched_set_up
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -412,7 +442,8 @@ def select_impacted(config: pytest.Config, folder: Path | None) -> None:
         )
     if folder is None:
         raise pytest.UsageError("--kl-impacted: no runs are recorded here; see: kl init")
-    from pytest_kl.impacted import IMPACTED, Selection
+    from pytest_kl.impacted import Selection
+    from pytest_kl.outcome import IMPACTED
 
     config.pluginmanager.register(Selection(config, folder.resolve(), asked), IMPACTED)
 
@@ -421,7 +452,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Registers the recorder where this run is to be recorded; in an xdist worker only something
     that counts.
     """
+    with own_imports():
+        _configure(config)
 
+
+def _configure(config: pytest.Config) -> None:
     folder = folder_to_record(config)
     select_impacted(config, folder)
     if TRACER not in config.stash:  # loaded by a conftest, after the initial ones

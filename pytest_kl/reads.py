@@ -42,7 +42,10 @@ MOST_KEYS: Final = 100_000
 EVERYTHING: Final = "*"
 """The pattern of a listing that takes all names of a folder."""
 _MOST_FOLDERS: Final = 10_000
-_INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/node_modules/", "/__pycache__/")
+_NOT_READ: Final = (
+    *("/site-packages/", "/dist-packages/", "/node_modules/", "/__pycache__/"),
+    "/.git/kl/",  # who walks the whole repository lists what kl writes meanwhile
+)
 _MAGIC: Final = frozenset("*?[")
 INSTALLED: Final = "/"
 """In the place of a folder: the metadata of a distribution was read, whose name is the pattern."""
@@ -60,6 +63,9 @@ TOUCHED: Final = "/state/touched"
 """… it did what removes such a state, whether there was one or not, …"""
 RESET: Final = "/state/reset"
 """… or it set it anew before it used it, so that it depends on no earlier test there."""
+SHARED: Final = "/state/shared"
+"""Beside `STORED`: the test shares it with others (its class, the value of a fixture), and nothing of
+an earlier one was seen there."""
 NAMED: Final = "/named"
 """In the place of a folder: a module was got by a name that may come from data. The pattern is the
 path of its file.
@@ -70,7 +76,7 @@ which they are, or `EVERYTHING`.
 """
 _METADATA_FOLDERS: Final = (".dist-info/", ".egg-info/")
 _ELSEWHERE: Final = (
-    *(INSTALLED, VARIABLES, SET_VARIABLES, STATES, STORED, TOUCHED, RESET),
+    *(INSTALLED, VARIABLES, SET_VARIABLES, STATES, STORED, TOUCHED, RESET, SHARED),
     *(NAMED, DOCS),
 )
 _HELPER = 1
@@ -206,6 +212,16 @@ def _importing_code() -> dict[CodeType, str]:
         if isinstance(function, FunctionType):
             codes[function.__code__] = argument
     return codes
+
+
+def _code_of_collection() -> CodeType | None:
+    """The code by which pytest imports files of tests and packages: what it asks them for are names
+    that it is known to ask for.
+    """
+    function = getattr(sys.modules.get("_pytest.pathlib"), "import_path", None)
+    if isinstance(function, FunctionType):
+        return function.__code__
+    return None
 
 
 def _operation(name: str) -> int:
@@ -496,6 +512,7 @@ class Reads:
         self._lines = _source_code()
         """Code that reads source to show lines of it."""
         self._importing = _importing_code()
+        self._code_of_collection = _code_of_collection()
         """Code that imports by a name: a module that is loaded is not looked for again."""
         self.imports: Callable[[object, object, FrameType | None], None] | None = None
         """Who wants to know of these: called with the name, the package and the caller."""
@@ -655,7 +672,8 @@ class Reads:
         """One of `asking` starts. What these call themselves belongs to that."""
         caller = frame.f_back
         if code in self._importing:
-            if self.imports is not None:
+            is_collected = caller is not None and caller.f_code is self._code_of_collection
+            if self.imports is not None and not is_collected:
                 arguments = frame.f_locals
                 name = arguments.get(self._importing[code])
                 self.imports(name, arguments.get("package"), caller)
@@ -724,7 +742,7 @@ class Reads:
 
     def _is_inside(self, name: str) -> bool:
         if name.startswith(self._prefix):
-            return not any(part in name for part in _INSTALLED)
+            return not any(part in name for part in _NOT_READ)
         folder = dirname(name)
         inside = self._folders.get(folder)
         if inside is None:
@@ -873,7 +891,7 @@ class Reads:
             if file and filename.startswith(dirname(file) + os.sep):
                 return _TOOL
         real = realpath(filename)
-        standard = real.startswith(_STANDARD) and not any(part in real for part in _INSTALLED)
+        standard = real.startswith(_STANDARD) and not any(part in real for part in _NOT_READ)
         if standard:
             return _HELPER
         return _ACTOR

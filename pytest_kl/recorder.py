@@ -41,12 +41,12 @@ from pytest_kl import outcome
 from pytest_kl.distributions import Environment
 from pytest_kl.environment import environment_of, selection_of
 from pytest_kl.failures import FailureReport
-from pytest_kl.impacted import IMPACTED
 from pytest_kl.imported import NOT_COMPARED, Content, Observer, summarize
 from pytest_kl.interference import CONTENT, IMPORTED, Tally, merge_tallies
 from pytest_kl.listener import Journal, Listener
 from pytest_kl.original import original_functions
-from pytest_kl.outcome import count_phrase, detail_of, short
+from pytest_kl.outcome import IMPACTED, count_phrase, detail_of, short
+from pytest_kl.own_imports import own_imports
 from pytest_kl.tracer import TRACE, Tracer
 
 WIDTH = 400
@@ -308,7 +308,8 @@ class Recorder:
         """Opens the record: before the header is printed, before anything is collected."""
         self._session = session
         try:
-            self._start()
+            with own_imports():
+                self._start()
         except Exception as problem:
             self._stop_recording(problem)
             if self._strict:
@@ -427,7 +428,7 @@ class Recorder:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """At most three lines."""
         if self._getpid() == self._pid:
-            with original_functions():
+            with original_functions(), own_imports():
                 self._summarize(terminalreporter)
 
     def _summarize(self, terminalreporter: Any) -> None:
@@ -482,7 +483,7 @@ class Recorder:
         if self._getpid() != self._pid:
             return status
         self._status, self._raised = status, problem
-        with original_functions():
+        with original_functions(), own_imports():
             if self._recording is not None and not self._trouble and self._journal is not None:
                 try:
                     self._finish(self._recording, self._journal)
@@ -555,7 +556,7 @@ class Recorder:
         before: BaseException | None,
     ) -> None:
         if self._getpid() == self._pid:
-            with original_functions():
+            with original_functions(), own_imports():
                 self._write_at_exit(recording, record, ending, before)
 
     def _write_at_exit(

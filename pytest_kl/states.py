@@ -40,7 +40,7 @@ from pytest_kl.memoization import gets
 from pytest_kl.operations import has_text, stores_of
 from pytest_kl.process import Difference as ProcessDifference
 from pytest_kl.process import Process
-from pytest_kl.reads import RESET, STATES, STORED, TOUCHED
+from pytest_kl.reads import RESET, SHARED, STATES, STORED, TOUCHED
 
 _module_of: Final = type.__dict__["__module__"].__get__
 _name_of: Final = type.__dict__["__name__"].__get__
@@ -878,6 +878,8 @@ class States:
         """A test shares this with others: its class, or the value of a fixture."""
         owner.shared.add(holder)
         self.note(owner, holder, STORED)
+        if holder not in self._stored_values:
+            self.note(owner, holder, SHARED)
 
     def logs(self, owner: Owner) -> None:
         """A logger is asked."""

@@ -1225,7 +1225,12 @@ class Tracer:
         else:
             used = []
         names = set(getattr(item, "fixturenames", ()))
-        used += [one for one in self._fixtures if one.argname in names and one not in used]
+        used += [
+            fixture
+            for fixture in self._fixtures
+            if getattr(fixture, "argname", None) in names and fixture not in used
+        ]
+        used += item.listchain()[:-1]
         context.fixtures += [self._fixtures[one] for one in used if one in self._fixtures]
 
     def end(self, nodeid: str) -> None:
@@ -1279,16 +1284,35 @@ class Tracer:
 
     def end_fixture(self, context: Context, fixturedef: Any) -> None:
         """It is over. A fixture that was set up inside belongs to the one around it."""
-        if self._has_started_processes:  # on these rest all that use the fixture
-            self._running |= _running_children()
-        self._take_opened(context)
-        self._pop(context)
+        self._end_set_up(context)
         self._share((getattr(fixturedef, "cached_result", None) or (None,))[0])
         self._leave(context)
         if self.states is not None:
             context.values += self.states.fixture(fixturedef)
         if self._stack:
             self._stack[-1].fixtures.append(context)
+
+    def begin_collector(self, collector: Any) -> Context:
+        """The set-up of a collector begins, on which all of its tests rest: that of a package
+        calls `setup_module` of its `__init__.py`, which is no fixture (pytest issue 4085).
+        """
+        code = getattr(getattr(type(collector), "setup", None), "__code__", None)
+        context = Context(str(collector.nodeid), code if type(code) is CodeType else None)
+        context.is_fixture = True
+        self._fixtures[collector] = context
+        self._push(context)
+        return context
+
+    def end_collector(self, context: Context) -> None:
+        """It is over."""
+        self._end_set_up(context)
+        self._leave(context)
+
+    def _end_set_up(self, context: Context) -> None:
+        if self._has_started_processes:  # on these rest all that use what was set up
+            self._running |= _running_children()
+        self._take_opened(context)
+        self._pop(context)
 
     # the result
 

@@ -19,6 +19,8 @@ from itertools import islice
 from threading import Thread
 from typing import Final
 
+from pytest_kl.own_imports import own_imports
+
 _OPENED: Final = 0x20
 """IN_OPEN (inotify(7))."""
 _OF_FOLDER: Final = 0x40000000
@@ -78,7 +80,8 @@ class Watch:
         if len(folders) > most_folders:
             self.end()
             return
-        import ctypes
+        with own_imports():
+            import ctypes
 
         library = ctypes.CDLL(None, use_errno=True)
         if self._file < 0:

@@ -38,6 +38,9 @@ TOUCHED: Final = "/state/touched"
 """… of what removes such a state, whether there was one or not, …"""
 RESET: Final = "/state/reset"
 """… and of what the test set anew before it used it."""
+SHARED: Final = "/state/shared"
+"""Beside `STORED`: the test shares it with others (its class, the value of a fixture), and nothing of
+an earlier one was seen there."""
 NAMED: Final = "/named"
 """The path of reads of a module by a name that may come from data: `import_module`, a pickle. The
 pattern is the path of its file.
@@ -47,7 +50,7 @@ DOCS: Final = "/docs"
 they are, or `EVERYTHING`.
 """
 ELSEWHERE: Final = (
-    *(INSTALLED, VARIABLES, SET_VARIABLES, STATES, STORED, TOUCHED, RESET),
+    *(INSTALLED, VARIABLES, SET_VARIABLES, STATES, STORED, TOUCHED, RESET, SHARED),
     *(NAMED, DOCS),
 )
 """The paths of reads of what is no file of the repository."""

@@ -10,12 +10,12 @@ removed a file, set a logger.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import Final
 
 from kl_hooks.evidence.ledger import Entry, chain_head
-from kl_hooks.evidence.reads import RESET, STATES, STORED, TOUCHED, Read
+from kl_hooks.evidence.reads import RESET, SHARED, STATES, STORED, TOUCHED, Read
 from kl_hooks.evidence.snapshot import Snapshot, newest_first
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import once
@@ -433,13 +433,16 @@ class _Relying:
         self._valid = _valid_tests(run)
         tests: dict[Read, set[str]] = {}
         for name in self._valid:
-            for read in self._reads(name):
-                if read.path in (STATES, STORED):
+            reads = self._reads(name)
+            for read in reads:
+                # what was as it is for every test can't be missed by one
+                is_as_before = read.path == STORED and Read(SHARED, read.pattern) in reads
+                if read.path in (STATES, STORED) and not is_as_before:
                     tests.setdefault(read, set()).add(name)
         self.tests = {state: frozenset(names) for state, names in tests.items()}
         """State → the tests with a valid result that found it."""
 
-    def _reads(self, test: str) -> Iterable[Read]:
+    def _reads(self, test: str) -> Collection[Read]:
         reads = self._executed.reads
         if reads:
             return reads.tests.get(test, ())

@@ -52,6 +52,10 @@ _PLAIN_BASES: Final = frozenset(
 )
 """Classes of Python that do nothing with what a subclass defines."""
 
+_SET_UPS_OF_PACKAGES: Final = frozenset(
+    {"setUpModule", "setup_module", "tearDownModule", "teardown_module"}
+)
+"""What pytest calls in the `__init__.py` of a package around the tests in it (`Package.setup`)."""
 HOOKS_OF_FOLDERS: Final = frozenset(
     {
         *("pytest_generate_tests", "pytest_itemcollected"),
@@ -824,6 +828,9 @@ def _definition_effects(
     if header.loud if added else header.registers:
         yield Effect(f"{reason}: {header.loud}", needs(users))
         return
+    folder, _, file = path.rpartition("/")
+    if file == _INIT and name in _SET_UPS_OF_PACKAGES:
+        yield Effect(reason, below=folder)
     # pytest calls functions of a test file by their names, and another test of it for itself
     unasked = path in comparison.executed.tests.files and (
         name not in comparison.files.test_names(path, int(added))

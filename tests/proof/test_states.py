@@ -678,6 +678,87 @@ def test_what_functions_store_in_closures_and_inner_objects_binds_nobody(tmp_pat
     }
 
 
+BASE = {
+    "app.py": "def one(): return 1\ndef two(): return 2\n",
+    "base.py": """
+import unittest
+class Base(unittest.TestCase):
+    def check(self, got, wanted): self.assertEqual(got, wanted)
+""",
+    "test_app.py": """
+import app, base
+class OneTest(base.Base):
+    def test_one(self): assert isinstance(self, base.Base) and app.one() == 1
+class TwoTest(base.Base):
+    def test_two(self): self.check(app.two(), 2)
+""",
+}
+
+
+def test_a_class_above_that_no_test_changes_binds_no_test_to_another(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "program", BASE)
+    assert run_pytest(folder, "-p", "no:randomly").returncode == 0
+    text = BASE["app.py"].replace("def one(): return 1", "def one(): return 2 - 1")
+    (folder / "app.py").write_text(text)
+    git(folder, "commit", "-qam", "one() in another way")
+    args = ("--kl-impacted", "--kl-audit=off", "-p", "no:randomly")
+    assert "1 passed, 1 deselected" in run_pytest(folder, *args).stdout
+    assert run_in_process(["verify"], folder, environment({})).returncode == 0
+
+
+COLLECTORS = {
+    "app.py": "def parse(): return 1\n",
+    "tests/__init__.py": "",
+    "tests/test_early.py": "def test_early(): pass\n",
+    "tests/inner/__init__.py": """
+import app
+def setup_module(): assert app.parse()
+""",
+    "tests/inner/test_first.py": "def test_first(): pass\n",
+    "tests/inner/test_second.py": "def test_second(): pass\n",
+    "tests/conftest.py": """
+import pytest
+import app
+class Line(pytest.Item):
+    def runtest(self): assert self.parent.value
+class Lines(pytest.File):
+    def setup(self): self.value = app.parse()
+    def collect(self):
+        for name in self.path.read_text().split():
+            yield Line.from_parent(self, name=name)
+def pytest_collect_file(parent, file_path):
+    if file_path.suffix == ".lines":
+        return Lines.from_parent(parent, path=file_path)
+""",
+    "tests/some.lines": "one two",
+}
+
+
+def test_what_the_set_up_of_a_collector_executes_belongs_to_all_tests_below(tmp_path: Path) -> None:
+    stale = impacted_by_another_parse(tmp_path / "program", COLLECTORS)
+    assert stale == {
+        "tests/inner/test_first.py::test_first",
+        "tests/inner/test_second.py::test_second",
+        "tests/some.lines::one",
+        "tests/some.lines::two",
+    }
+
+
+@pytest.mark.parametrize("name", ["setup_module", "tearDownModule", "helper"])
+def test_what_pytest_calls_in_a_package_reaches_all_tests_below(tmp_path: Path, name: str) -> None:
+    folder = repository(tmp_path / "program", COLLECTORS)
+    assert run_pytest(folder, "-p", "no:randomly").returncode == 0
+    (folder / "tests/inner/__init__.py").write_text(
+        f"{COLLECTORS['tests/inner/__init__.py']}def {name}(): pass\n"
+        if name != "setup_module"
+        else "import app\n"
+    )
+    below = {"tests/inner/test_first.py::test_first", "tests/inner/test_second.py::test_second"}
+    # whatever is new may be what a text means that is no Python
+    stale = {test for test in impacted(folder) if ".lines::" not in test}
+    assert stale == (set() if name == "helper" else below)
+
+
 STRANGE = {
     "heavy.py": "VALUE = 1",
     "test_strange.py": """

@@ -4,11 +4,13 @@ suite.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from .recorded import git, only, repository, run_pytest
+from .recorded import environment, git, only, repository, run_pytest
 
 ROUGH = {
     "conftest.py": (
@@ -423,3 +425,23 @@ def pytest_unconfigure():
     done = run_pytest(tmp_path, "--kl-strict")
     assert done.returncode == 3
     assert "kl: not recorded - the file of this run was removed while it ran: " in done.stderr
+
+
+def test_who_walks_the_whole_repository_does_not_list_what_kl_writes(tmp_path: Path) -> None:
+    test = (
+        "import os\n\n\ndef test_walk():\n"
+        "    assert 'config.yaml' in [name for _, _, names in os.walk('.') for name in names]\n"
+    )
+    project = repository(tmp_path, {"test_walk.py": test})
+    (project / ".kl" / "config.yaml").write_text("version: 1\n", encoding="utf-8")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "a walk")
+    assert run_pytest(project, forked=False).returncode == 0
+    done = subprocess.run(
+        [sys.executable, "-m", "kl_hooks", "verify"],
+        cwd=project,
+        env=environment({}),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout

@@ -124,17 +124,31 @@ def test_an_import_of_ours_that_fails_ends_no_tests(tmp_path: Path) -> None:
     assert "1 passed" in done.stdout and "recording stopped" in done.stdout
 
 
+def test_where_the_selection_fails_all_tests_run(tmp_path: Path) -> None:
+    broken = (
+        "import sys\n\n\nclass Broken:\n    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'kl_hooks.proof.audit':\n            raise RuntimeError(name)\n\n\n"
+        "sys.meta_path.insert(0, Broken())\n"
+    )
+    project = repository(tmp_path, {**TEST, "broken.py": broken})
+    args = ("-p", "broken", "--kl-impacted")
+    done = run_pytest(project, *args, env={"PYTHONPATH": f"{project}:{REPO}"}, forked=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    line = "kl: no test is deselected (RuntimeError: kl_hooks.proof.audit)"
+    assert line in done.stdout and "1 passed" in done.stdout
+
+
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="symbols are recorded from 3.12 on")
 def test_a_recorded_run_beside_a_graph_makes_no_manager_of_plugins(tmp_path: Path) -> None:
     show = (
-        "atexit.register(lambda: print('loaded', [name for name in ('kl_hooks.plugins', 'sqlite3')"
+        "atexit.register(lambda: print('loaded', [name for name in ('kl_hooks.plugins', 'kl_hooks.store.sqlite')"
         " if name in sys.modules]))"
     )
     conftest = {"conftest.py": f"import atexit\nimport sys\n\n{show}\n"}
     project = repository(tmp_path, {**TEST, **conftest})
     refresh_graph(open_workspace(project))
     # the graph was read, for names of modules
-    assert "loaded ['sqlite3']" in run_pytest(project, "-s", forked=False).stdout
+    assert "loaded ['kl_hooks.store.sqlite']" in run_pytest(project, "-s", forked=False).stdout
 
 
 @pytest.mark.once

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.evidence.executed import Executed, read_executed
+from kl_hooks.evidence.reads import SHARED, Read
 from kl_hooks.evidence.reads import STORED as STORED_STATE
-from kl_hooks.evidence.reads import Read
 from kl_hooks.proof.execution import _without_unnamed
 
 from .recorded import HERE, environment, only, repository, run_pytest
@@ -612,7 +612,7 @@ def test_processes_of_the_same_interpreter_record_themselves(tmp_path: Path) -> 
     assert {name.partition("::")[2]: why for name, why in found.incomplete.items()} == NOT_SEEN
     # source that is read as data, and nothing that the import system opens and lists
     assert found.reads is not None
-    shared = {Read(STORED_STATE, "tests/test_app.py:server()")}
+    shared = {Read(sort, "tests/test_app.py:server()") for sort in (STORED_STATE, SHARED)}
     assert found.reads.tests == {
         "tests/test_app.py::test_deep": {Read("tests/conftest.py")},
         "tests/test_app.py::test_server": shared,

@@ -1,0 +1,84 @@
+"""What kl imports is found where kl is installed, and leaves no trace in `sys.modules`.
+
+A repository may have a `resource.py` or `yaml.py` of its own, and pytest puts its folder first on
+`sys.path`. Whoever imports that name gets the module of the repository, unless one is loaded
+already (language reference, 5.3.1 "The module cache"). So a suite would fail with kl and pass
+without it, or the reverse; and kl would get a module of the suite. Modules inside of packages that
+are loaded are found through these, and stay.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import pytest
+
+_YAML: Final = "yaml"
+_YAML_IN_C: Final = "yaml._yaml"
+_NAMES: Final = sys.stdlib_module_names | {_YAML}
+"""What kl imports that a suite may not have loaded: all else is a part of pytest or of kl."""
+_OWN_FOLDER: Final = str(Path(__file__).parents[1])
+_PATH: Final = [
+    entry for entry in sys.path if entry == _OWN_FOLDER or entry not in ("", str(Path.cwd()))
+]
+"""Where kl is found, and what it needs: before pytest added folders of tests."""
+_INSTALLED: Final = tuple(
+    f"{folder}{os.sep}" for folder in (Path(os.__file__).parent, Path(pytest.__file__).parents[1])
+)
+_TAKEN_OUT: Final[list[ModuleType]] = []
+"""The modules that were taken out: others may hold what they define, and not them."""
+
+
+@contextmanager
+def own_imports() -> Iterator[None]:
+    """Inside, modules are found where kl is installed; afterwards those are loaded that were before.
+
+    PyYAML is loaded without its part in C, which can't be loaded a second time: the suite is to be
+    the first that does.
+    """
+    modules, path = sys.modules, sys.path
+    hidden = _take_out(modules, _of_the_suite(modules))
+    before = {name.partition(".")[0] for name in modules}
+    hides_c = _YAML not in before and _YAML_IN_C not in modules
+    if hides_c:
+        modules[_YAML_IN_C] = None  # type: ignore[assignment]
+    sys.path = [*_PATH]
+    try:
+        yield
+    finally:
+        sys.path = path
+        if hides_c:
+            del modules[_YAML_IN_C]
+        # what is private of the library is in C, and has the state of what is public
+        new = {
+            top
+            for name in modules
+            if (top := name.partition(".")[0]) in _NAMES
+            if top not in before and not top.startswith("_")
+        }
+        _TAKEN_OUT.extend(_take_out(modules, new).values())
+        modules.update(hidden)
+
+
+def _of_the_suite(modules: dict[str, ModuleType]) -> set[str]:
+    """The modules of these names that are not the installed ones."""
+    names = set()
+    for name in _NAMES & modules.keys():
+        file = getattr(modules[name], "__file__", None)
+        if isinstance(file, str) and not file.startswith(_INSTALLED):
+            names.add(name)
+    return names
+
+
+def _take_out(modules: dict[str, ModuleType], names: set[str]) -> dict[str, ModuleType]:
+    """Take out modules, and those inside of them."""
+    if not names:
+        return {}
+    found = [name for name in modules if name.partition(".")[0] in names]
+    return {name: modules.pop(name) for name in found}
