@@ -31,8 +31,8 @@ _PATH: Final = [
 _INSTALLED: Final = tuple(
     f"{folder}{os.sep}" for folder in (Path(os.__file__).parent, Path(pytest.__file__).parents[1])
 )
-_TAKEN_OUT: Final[list[ModuleType]] = []
-"""The modules that were taken out: others may hold what they define, and not them."""
+_own: dict[str, ModuleType] = {}
+"""Name → what was loaded inside of earlier blocks: kl has one of each."""
 
 
 @contextmanager
@@ -43,8 +43,9 @@ def own_imports() -> Iterator[None]:
     the first that does.
     """
     modules, path = sys.modules, sys.path
-    hidden = _take_out(modules, _of_the_suite(modules))
-    before = {name.partition(".")[0] for name in modules}
+    hidden = _take_out(modules, _of_the_suite(modules) | set(map(_top, _own)))
+    before = set(map(_top, modules))
+    modules.update(_own)
     hides_c = _YAML not in before and _YAML_IN_C not in modules
     if hides_c:
         modules[_YAML_IN_C] = None  # type: ignore[assignment]
@@ -55,15 +56,15 @@ def own_imports() -> Iterator[None]:
         sys.path = path
         if hides_c:
             del modules[_YAML_IN_C]
-        # what is private of the library is in C, and has the state of what is public
-        new = {
-            top
-            for name in modules
-            if (top := name.partition(".")[0]) in _NAMES
-            if top not in before and not top.startswith("_")
-        }
-        _TAKEN_OUT.extend(_take_out(modules, new).values())
+        new = (set(map(_top, modules)) - before) & _NAMES
+        # `_sqlite3` has the state of `sqlite3`: what its import registers must be there once
+        new = {top for top in new if top.removeprefix("_") in new}
+        _own.update(_take_out(modules, new))
         modules.update(hidden)
+
+
+def _top(name: str) -> str:
+    return name.partition(".")[0]
 
 
 def _of_the_suite(modules: dict[str, ModuleType]) -> set[str]:
@@ -80,5 +81,5 @@ def _take_out(modules: dict[str, ModuleType], names: set[str]) -> dict[str, Modu
     """Take out modules, and those inside of them."""
     if not names:
         return {}
-    found = [name for name in modules if name.partition(".")[0] in names]
+    found = [name for name in modules if _top(name) in names]
     return {name: modules.pop(name) for name in found}

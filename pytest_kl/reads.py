@@ -268,6 +268,16 @@ def _path_of_uri(name: str) -> str:
     return os.fsdecode(head + decoded)
 
 
+def _is_in_memory(name: str) -> bool:
+    """Whether SQLite keeps a database in memory for one connection alone ("In-Memory Databases" of its
+    documentation).
+    """
+    _, question, query = name.partition("?")
+    parameters = query.partition("#")[0].split("&") if question and name[:5] == "file:" else []
+    is_in_memory = _path_of_uri(name) == ":memory:" or "mode=memory" in parameters
+    return is_in_memory and "cache=shared" not in parameters
+
+
 def _texts(code: CodeType, space: dict[str, Any]) -> Iterator[str]:
     """The texts that are constants of code, or what constants of its module have that it names."""
     for constant in code.co_consts:
@@ -553,9 +563,9 @@ class Reads:
         self._open(args[0], args[2], self._getframe(1).f_back)
 
     def _on_connect(self, args: tuple[Any, ...]) -> None:
-        # it may be `:memory:`, or a file that is made now
         name = _plain_path(args[0])
-        if name:
+        if name and not _is_in_memory(name):
+            # it may be made now
             self._open(_path_of_uri(name), os.O_RDWR | os.O_CREAT, self._getframe(1).f_back)
 
     def _on_list(self, args: tuple[Any, ...]) -> None:

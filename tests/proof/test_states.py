@@ -759,6 +759,39 @@ def test_what_pytest_calls_in_a_package_reaches_all_tests_below(tmp_path: Path, 
     assert stale == (set() if name == "helper" else below)
 
 
+DATABASE = {
+    "app.py": """
+def one(): return 1
+def connect():
+    import sqlite3  # it registers converters, which the test needs
+    connection = sqlite3.connect({name}, detect_types=sqlite3.PARSE_DECLTYPES, uri=True)
+    connection.execute("CREATE TABLE shop (opened DATE)")
+    return connection.execute("SELECT opened FROM shop")
+""",
+    "test_app.py": """
+import app
+def test_zero(): assert app.connect()
+def test_two(): assert app.connect().fetchone() is None
+def test_one(): assert app.one() == 1 and app.connect()
+""",
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", ["':memory:'", "'file:x?mode=memory'", "'file::memory:'"])
+def test_a_database_in_memory_binds_nobody(tmp_path: Path, name: str) -> None:
+    text = DATABASE["app.py"].replace("{name}", name)
+    folder = repository(tmp_path / "program", {**DATABASE, "app.py": text})
+    assert run_pytest(folder, "-p", "no:randomly").returncode == 0
+    text = text.replace("def one(): return 1", "def one(): return 2 - 1")
+    (folder / "app.py").write_text(text)
+    git(folder, "commit", "-qam", "one() in another way")
+    args = ("--kl-impacted", "--kl-audit=off", "-p", "no:randomly")
+    # a process of its own: it reads the store, a database, before the suite imports anything
+    assert "1 passed, 2 deselected" in run_pytest(folder, *args, forked=False).stdout
+    assert run_in_process(["verify"], folder, environment({})).returncode == 0
+
+
 STRANGE = {
     "heavy.py": "VALUE = 1",
     "test_strange.py": """

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from pytest_kl.own_imports import own_imports
 
 from .recorded import git, only, repository, run_pytest
 
 NOTES = """
 import sys
+import sys
+from importlib import import_module
 from pathlib import Path
 
 def note(when):
@@ -85,3 +91,14 @@ def test_pyyaml_has_its_part_in_c_where_a_suite_loads_it(tmp_path: Path) -> None
     done = run_pytest(project, forked=False)
     assert done.returncode == 0, done.stdout
     assert only(project).result["verdict"] == "passed"
+
+
+def test_of_each_module_kl_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "sched", raising=False)
+    with own_imports():
+        first = import_module("sched")
+    assert "sched" not in sys.modules
+    own_of_suite = import_module("sched")
+    with own_imports():
+        assert import_module("sched") is first is not own_of_suite
+    assert sys.modules["sched"] is own_of_suite
