@@ -189,6 +189,7 @@ class Memoizing:
         "computes",
         "decided",
         "has_stored",
+        "in_threads",
         "left",
         "looks",
         "names",
@@ -227,6 +228,10 @@ class Memoizing:
         """… how often it will be there, …"""
         self.tests = _WATCHED_TESTS
         """… and in how many others."""
+        self.in_threads: set[Context] = set()
+        """The tests and fixtures in which another thread called it: what it executed there is among
+        all that they executed.
+        """
 
     def watch_again(self) -> None:
         """A call stored nothing: the first one that does is watched, whenever it comes."""
@@ -785,7 +790,10 @@ class Tracer:
         False where it is not: it was watched often enough, or another thread runs it.
         """
         memoizing = self.memoizing[_identity(code)]
-        if not self._stack or threading.get_ident() != self._thread or self._engine is None:
+        if not self._stack or self._engine is None:
+            return False
+        if threading.get_ident() != self._thread:
+            self._compute_in_thread(memoizing, frame)
             return False
         if memoizing.left <= 0 and memoizing.test is self._stack[0] and not memoizing.pending:
             return False
@@ -821,6 +829,18 @@ class Tracer:
         self._stack.append(context)
         self._engine.rearm()
         return True
+
+    def _compute_in_thread(self, memoizing: Memoizing, frame: FrameType) -> None:
+        """The same in another thread, as that in which the client of a web framework runs an
+        application.
+        """
+        contexts = {context for context in self._stack if not context.frame}
+        is_new = not contexts <= memoizing.in_threads
+        if is_new and (memoizing.decided or self._decide(memoizing, frame)):
+            # what only looks whether there is a value is called in many tests
+            if memoizing.looks and len(memoizing.in_threads) >= _WATCHED_TESTS:
+                return
+            memoizing.in_threads |= contexts
 
     def computed(self, code: CodeType, frame: FrameType) -> bool:
         """It returns. False where it was not watched."""
@@ -885,6 +905,10 @@ class Tracer:
     def _values(self) -> Iterator[tuple[list[int], list[int], list[int]]]:
         """(code that gets a stored value, what was executed and read when it was computed)."""
         self._settle()
+        for memoizing in self._storing.values():
+            for context in memoizing.in_threads:
+                memoizing.computed.update(*context.started)
+                memoizing.reads |= context.reads
         computed = [
             memoizing
             for memoizing in self._storing.values()

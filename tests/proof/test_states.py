@@ -792,6 +792,46 @@ def test_a_database_in_memory_binds_nobody(tmp_path: Path, name: str) -> None:
     assert run_in_process(["verify"], folder, environment({})).returncode == 0
 
 
+IN_THREADS = {
+    "app.py": """
+import functools, threading
+def parse(): return 1
+@functools.lru_cache
+def settings(): return parse()
+_LOADED = None
+def loaded():
+    global _LOADED
+    if _LOADED is None:
+        _LOADED = [parse()]
+    return _LOADED
+def in_thread(function):
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
+""",
+    "test_cached.py": """
+import app
+def test_first(): app.in_thread(app.settings)
+def test_second(): assert app.settings() == 1
+""",
+    "test_flag.py": """
+import app
+def test_first(): app.in_thread(app.loaded)
+def test_second(): assert app.loaded() == [1]
+def test_third(): pass
+""",
+}
+
+
+def test_what_another_thread_computed_binds_who_gets_it(tmp_path: Path) -> None:
+    assert impacted_by_another_parse(tmp_path / "program", IN_THREADS) == {
+        "test_cached.py::test_first",
+        "test_cached.py::test_second",
+        "test_flag.py::test_first",
+        "test_flag.py::test_second",
+    }
+
+
 STRANGE = {
     "heavy.py": "VALUE = 1",
     "test_strange.py": """
