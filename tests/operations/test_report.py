@@ -198,7 +198,7 @@ def test_of_many_changes_since_a_pass_a_few_are_named(repo: Checkout) -> None:
     repo.write("test_a.py", f"import a\n\n\ndef test_all():\n{calls}")
     repo.commit("parts")
     assert repo.pytest("-q").returncode == 0
-    repo.write("a.py", parts.format(*(number + 1 for number in numbers)))
+    repo.write("a.py", parts.format(*(number + 10 for number in numbers)))
     assert repo.pytest("-q").returncode == 1
     (since,) = report(repo)["tests"]["since"]
     if hasattr(sys, "monitoring"):

@@ -674,7 +674,7 @@ def test_at_the_end_what_failed_before_the_change_is_no_reason_to_go_on(
     assert "1 failing test failed without the uncommitted changes, too (run " in verified
     assert "hint: fix the failing tests" not in verified
     # a failure of now is one
-    repo.write("shop.py", total.replace("1", "2"))
+    repo.write("shop.py", total.replace("1", "20"))
     assert repo.pytest("-q").returncode == 1
     reason = notify(repo, "Stop", stop_hook_active=False)["reason"]
     assert "1 test must run: pytest test_shop.py::test_total" in reason
