@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -23,10 +23,17 @@ _YAML: Final = "yaml"
 _YAML_IN_C: Final = "yaml._yaml"
 _NAMES: Final = sys.stdlib_module_names | {_YAML}
 """What kl imports that a suite may not have loaded: all else is a part of pytest or of kl."""
-_OWN_FOLDER: Final = str(Path(__file__).parents[1])
-_PATH: Final = [
-    entry for entry in sys.path if entry == _OWN_FOLDER or entry not in ("", str(Path.cwd()))
-]
+
+
+def _own_path() -> list[str]:
+    own_folder = str(Path(__file__).parents[1])
+    working_folders = {""}
+    with suppress(OSError):  # it was removed
+        working_folders.add(str(Path.cwd()))
+    return [entry for entry in sys.path if entry == own_folder or entry not in working_folders]
+
+
+_PATH: Final = _own_path()
 """Where kl is found, and what it needs: before pytest added folders of tests."""
 _INSTALLED: Final = tuple(
     f"{folder}{os.sep}" for folder in (Path(os.__file__).parent, Path(pytest.__file__).parents[1])
