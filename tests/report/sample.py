@@ -92,6 +92,15 @@ def unassessed() -> dict[str, Any]:
     return report
 
 
+def week() -> dict[str, Any]:
+    """The small project, all of whose decisions are of one week."""
+    report = small()
+    report["made"]["at"] = "2026-11-30T12:00:00Z"
+    for number, decision in enumerate(report["knowledge"]["decisions"]):
+        decision["date"] = f"2026-11-{22 + number % 8}"
+    return report
+
+
 def cycle() -> dict[str, Any]:
     """The small project with a manifest that lets the layer `store` import `cli`, too."""
     report = small()
@@ -497,6 +506,7 @@ SAMPLES: dict[str, Callable[[], dict[str, Any]]] = {
     "empty": empty,
     "folders": folders,
     "unassessed": unassessed,
+    "week": week,
     "cycle": cycle,
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from tests.report.conftest import NARROW, Visit
@@ -53,6 +55,16 @@ def test_each_view_fits_a_narrow_window(visit: Visit) -> None:
         if view in MAIN:
             broken += visit.violations(view)
     assert broken == []
+
+
+@pytest.mark.parametrize("visit", [{"viewport": NARROW}, {}], indirect=True)
+def test_the_days_of_the_time_line_do_not_overlap(visit: Visit) -> None:
+    page = visit.open("week", "knowledge")
+    ends = page.locator(".axis-row text").evaluate_all(
+        "texts => texts.map(text => text.getBoundingClientRect()).map(box => [box.left, box.right])"
+    )
+    assert ends
+    assert all(before[1] < after[0] for before, after in pairwise(ends))
 
 
 def test_contracts_are_listed_with_the_broken_ones_first(visit: Visit) -> None:

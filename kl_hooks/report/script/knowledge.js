@@ -38,7 +38,14 @@ function timeLine(chosen) {
   const rows = d3.sort(knowledge.decisions, (left, right) => unknownLast(timeOf(left.date), timeOf(right.date)) || d3.descending(timeOf(left.date), timeOf(right.date)));
   const first = d3.min(rows, (row) => timeOf(row.date)) ?? now - 1;
   const x = d3.scaleUtc([first, Math.max(now, first + 1)], [1, 99]);
-  const ticks = x.ticks(5).filter((tick) => x(tick) > 6 && x(tick) < 92).map((tick) => svg("text", { x: `${x(tick)}%`, y: 14, "text-anchor": "middle" }, x.tickFormat(5)(tick)));
+  // percent of the axis that a day takes: it is narrow where the style stacks the row (44rem)
+  const room = document.documentElement.clientWidth < 704 ? 45 : 12;
+  const places = [];
+  for (const tick of x.ticks(5)) {
+    const place = x(tick);
+    if (place > 6 && place < 92 && !(place - places.at(-1)?.place < room)) places.push({ tick, place });
+  }
+  const ticks = places.map(({ tick, place }) => svg("text", { x: `${place}%`, y: 14, "text-anchor": "middle" }, x.tickFormat(5)(tick)));
   const axis = el("div", { class: "moment axis-row" }, el("span", {}, "Decision"), svg("svg", { class: "axis", height: 18, "aria-hidden": "true" }, ticks), el("span", {}, "Status"));
   const lines = rows.map((row) => timeRow(row, x, now, row.id === chosen));
   const box = el("div", { class: "times", tabindex: "0", role: "region", "aria-label": "Decisions in time" }, axis, el("ol", { class: "plain" }, lines));
