@@ -147,10 +147,11 @@ def draw(folder: Path, repository: str, number: int, seed: int) -> Iterator[list
         for name in names
     }
     commit = _git(folder, "rev-parse", "HEAD")
-    found = [use for path, content in files for use in uses(path, content, defined)]
+    all_uses = [use for path, content in files for use in uses(path, content, defined)]
     for kind in ("name", "member"):
-        some = sorted(use for use in found if use.kind == kind)
-        drawn = random.Random(f"{repository} {kind} {seed}").sample(some, min(number, len(some)))
+        of_kind = sorted(use for use in all_uses if use.kind == kind)
+        generator = random.Random(f"{repository} {kind} {seed}")
+        drawn = generator.sample(of_kind, min(number, len(of_kind)))
         for use in sorted(drawn):
             yield ["", repository, commit, *use, "", ""]
 
@@ -202,16 +203,16 @@ def report(judged: Sequence[Judged]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     series = [*dict.fromkeys(reference.row["series"] for reference in judged)]
     for name, kind in product(series, ("name", "member", "all")):
-        some = [
+        of_kind = [
             reference
             for reference in judged
             if reference.row["series"] == name and kind in (reference.row["kind"], "all")
         ]
-        linked = [reference for reference in some if reference.targets]
-        right = sum(reference.is_right for reference in some)
-        meaning = sum(reference.means_symbol for reference in some)
+        linked = [reference for reference in of_kind if reference.targets]
+        right = sum(reference.is_right for reference in of_kind)
+        meaning = sum(reference.means_symbol for reference in of_kind)
         shares = f"{right / max(len(linked), 1):.3f} | {right / max(meaning, 1):.3f}"
-        yield f"| {name}: {kind} | {len(some)} | {meaning} | {len(linked)} | {right} | {shares} |"
+        yield f"| {name}: {kind} | {len(of_kind)} | {meaning} | {len(linked)} | {right} | {shares} |"
     for row, targets, means_symbol, is_right in judged:
         place = f"{row['kind']} {row['repository']} {row['path']}:{row['line']}:{row['column']} {row['name']}"
         if targets and not is_right:
@@ -259,10 +260,10 @@ def main() -> int:
         rows = table()
         judged: list[Judged] = []
         for place, repository in enumerate(dict.fromkeys(row["repository"] for row in rows)):
-            some = [row for row in rows if row["repository"] == repository]
+            own_rows = [row for row in rows if row["repository"] == repository]
             address = f"{arguments.host}/{repository}"
-            folder = clone(address, home / f"repository-{place}", some[0]["commit"])
-            judged += judge(folder, home / f"home-{place}", some)
+            folder = clone(address, home / f"repository-{place}", own_rows[0]["commit"])
+            judged += judge(folder, home / f"home-{place}", own_rows)
     print("\n".join(report(judged)))
     return 0
 

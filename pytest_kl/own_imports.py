@@ -51,7 +51,7 @@ def own_imports() -> Iterator[None]:
     """
     modules, path = sys.modules, sys.path
     hidden = _take_out(modules, _of_the_suite(modules) | set(map(_top, _own)))
-    before = set(map(_top, modules))
+    before = set(map(_top, list(modules)))
     modules.update(_own)
     hides_c = _YAML not in before and _YAML_IN_C not in modules
     if hides_c:
@@ -63,7 +63,7 @@ def own_imports() -> Iterator[None]:
         sys.path = path
         if hides_c:
             del modules[_YAML_IN_C]
-        new = (set(map(_top, modules)) - before) & _NAMES
+        new = (set(map(_top, list(modules))) - before) & _NAMES
         # `_sqlite3` has the state of `sqlite3`: what its import registers must be there once
         new = {top for top in new if top.removeprefix("_") in new}
         _own.update(_take_out(modules, new))
@@ -88,5 +88,6 @@ def _take_out(modules: dict[str, ModuleType], names: set[str]) -> dict[str, Modu
     """Take out modules, and those inside of them."""
     if not names:
         return {}
-    found = [name for name in modules if _top(name) in names]
-    return {name: modules.pop(name) for name in found}
+    # a list: a thread of the suite may import something meanwhile
+    inside = [name for name in list(modules) if _top(name) in names]
+    return {name: modules.pop(name) for name in inside}

@@ -226,17 +226,22 @@ class _SymbolHooks:
         one in them.
         """
         self._do(self.tracer.enter_phase, item, 0)
-        # most collectors have no set-up of their own
         collectors = [
-            node for node in item.listchain()[:-1] if type(node).setup is not pytest.Collector.setup
+            (node, vars(node).get("setup"))
+            for node in item.listchain()[:-1]
+            # most collectors have no set-up of their own
+            if type(node).setup is not pytest.Collector.setup or "setup" in vars(node)
         ]
-        for collector in collectors:
+        for collector, _ in collectors:
             self._watch_set_up(collector)
         try:
             return (yield)
         finally:
-            for collector in collectors:
-                vars(collector).pop("setup", None)
+            for collector, own_set_up in collectors:
+                if own_set_up is not None:
+                    collector.setup = own_set_up  # type: ignore[method-assign]
+                else:
+                    vars(collector).pop("setup", None)
 
     def _watch_set_up(self, collector: Any) -> None:
         set_up = collector.setup
@@ -249,9 +254,7 @@ class _SymbolHooks:
                 if context is not None:
                     self._do(self.tracer.end_collector, context)
 
-        # an attribute of the object that has this name already is the suite's own
-        if "setup" not in vars(collector):
-            collector.setup = watched_set_up
+        collector.setup = watched_set_up
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:

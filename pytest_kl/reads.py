@@ -42,10 +42,9 @@ MOST_KEYS: Final = 100_000
 EVERYTHING: Final = "*"
 """The pattern of a listing that takes all names of a folder."""
 _MOST_FOLDERS: Final = 10_000
-_NOT_READ: Final = (
-    *("/site-packages/", "/dist-packages/", "/node_modules/", "/__pycache__/"),
-    "/.git/kl/",  # who walks the whole repository lists what kl writes meanwhile
-)
+_INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/node_modules/", "/__pycache__/")
+_NOT_READ: Final = (*_INSTALLED, "/.git/kl/")
+"""Who walks the whole repository lists what kl writes meanwhile, too."""
 _MAGIC: Final = frozenset("*?[")
 INSTALLED: Final = "/"
 """In the place of a folder: the metadata of a distribution was read, whose name is the pattern."""
@@ -64,8 +63,8 @@ TOUCHED: Final = "/state/touched"
 RESET: Final = "/state/reset"
 """… or it set it anew before it used it, so that it depends on no earlier test there."""
 SHARED: Final = "/state/shared"
-"""Beside `STORED`: the test shares it with others (its class, the value of a fixture), and nothing of
-an earlier one was seen there."""
+"""Beside `STORED`: the test shares it with others (its class, the value of a fixture), and nothing
+that an earlier one left was seen there."""
 NAMED: Final = "/named"
 """In the place of a folder: a module was got by a name that may come from data. The pattern is the
 path of its file.
@@ -269,8 +268,8 @@ def _path_of_uri(name: str) -> str:
 
 
 def _is_in_memory(name: str) -> bool:
-    """Whether SQLite keeps a database in memory for one connection alone ("In-Memory Databases" of its
-    documentation).
+    """Whether SQLite keeps a database in memory for one connection alone ("In-Memory Databases" of
+    its documentation).
     """
     _, question, query = name.partition("?")
     parameters = query.partition("#")[0].split("&") if question and name[:5] == "file:" else []
@@ -522,8 +521,8 @@ class Reads:
         self._lines = _source_code()
         """Code that reads source to show lines of it."""
         self._importing = _importing_code()
-        self._code_of_collection = _code_of_collection()
         """Code that imports by a name: a module that is loaded is not looked for again."""
+        self._code_of_collection = _code_of_collection()
         self.imports: Callable[[object, object, FrameType | None], None] | None = None
         """Who wants to know of these: called with the name, the package and the caller."""
         self._variables = Variables(self)
@@ -901,7 +900,7 @@ class Reads:
             if file and filename.startswith(dirname(file) + os.sep):
                 return _TOOL
         real = realpath(filename)
-        standard = real.startswith(_STANDARD) and not any(part in real for part in _NOT_READ)
+        standard = real.startswith(_STANDARD) and not any(part in real for part in _INSTALLED)
         if standard:
             return _HELPER
         return _ACTOR

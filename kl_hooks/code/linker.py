@@ -176,7 +176,7 @@ class _Macro(NamedTuple):
 
     root: str
     """The module that hands on the macros of the package."""
-    value: Value | None
+    symbol: Value | None
 
 
 class _Answer(Generic[T]):
@@ -634,8 +634,8 @@ class Resolver:
             macro = self._macro(module, last)
             if macro is not None:
                 self._consulted.append(macro)
-                if macro.value.value is not None:
-                    return macro.value.value
+                if macro.value.symbol is not None:
+                    return macro.value.symbol
         answer = self._exporter((module, within), last)
         self._consulted.append(answer)
         exporter, within = answer.value.part
@@ -657,7 +657,7 @@ class Resolver:
             return self._symbol(exporter, key, outline["defs"][key])
         macro = self._macro_at_root(exporter, within, last)
         if macro is not None:
-            return macro.value.value
+            return macro.value.symbol
         return None
 
     def _exporter(self, part: _Part, name: str) -> _Answer[_Exporter]:
@@ -701,7 +701,7 @@ class Resolver:
         if names.get(key) or key in outline["defs"] or names.get(f"{key}{MODULE}"):
             return True
         macro = self._macro_at_root(module, within, name)
-        return macro is not None and macro.value.value is not None
+        return macro is not None and macro.value.symbol is not None
 
     def _macro_at_root(self, module: str, within: str, name: str) -> _Answer[_Macro] | None:
         """The macro that a part hands on as the root of a package; None where it is no root."""

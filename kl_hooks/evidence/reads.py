@@ -39,8 +39,8 @@ TOUCHED: Final = "/state/touched"
 RESET: Final = "/state/reset"
 """… and of what the test set anew before it used it."""
 SHARED: Final = "/state/shared"
-"""Beside `STORED`: the test shares it with others (its class, the value of a fixture), and nothing of
-an earlier one was seen there."""
+"""Beside `STORED`: the test shares it with others (its class, the value of a fixture), and nothing
+that an earlier one left was seen there."""
 NAMED: Final = "/named"
 """The path of reads of a module by a name that may come from data: `import_module`, a pickle. The
 pattern is the path of its file.

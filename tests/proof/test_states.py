@@ -722,15 +722,19 @@ import app
 class Line(pytest.Item):
     def runtest(self): assert self.parent.value
 class Lines(pytest.File):
-    def setup(self): self.value = app.parse()
     def collect(self):
+        if self.name == "own.lines": self.setup = lambda: setattr(self, "value", app.parse())
         for name in self.path.read_text().split():
             yield Line.from_parent(self, name=name)
+class SetUpLines(Lines):
+    def setup(self): self.value = app.parse()
 def pytest_collect_file(parent, file_path):
     if file_path.suffix == ".lines":
-        return Lines.from_parent(parent, path=file_path)
+        kind = Lines if file_path.name == "own.lines" else SetUpLines
+        return kind.from_parent(parent, path=file_path)
 """,
     "tests/some.lines": "one two",
+    "tests/own.lines": "one two",
 }
 
 
@@ -739,8 +743,7 @@ def test_what_the_set_up_of_a_collector_executes_belongs_to_all_tests_below(tmp_
     assert stale == {
         "tests/inner/test_first.py::test_first",
         "tests/inner/test_second.py::test_second",
-        "tests/some.lines::one",
-        "tests/some.lines::two",
+        *(f"tests/{name}.lines::{item}" for name in ("some", "own") for item in ("one", "two")),
     }
 
 

@@ -445,3 +445,27 @@ def test_who_walks_the_whole_repository_does_not_list_what_kl_writes(tmp_path: P
         text=True,
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_a_collector_has_the_set_up_that_the_suite_gave_it(tmp_path: Path) -> None:
+    conftest = """
+import pytest
+class Line(pytest.Item):
+    def runtest(self):
+        own = vars(self.parent).get("setup")
+        assert (own is not None) is (self.parent.name == "own.lines")
+        assert self.parent.calls == [self.parent.name]
+class Lines(pytest.File):
+    def setup(self): self.calls.append(self.name)
+    def collect(self):
+        self.calls = []
+        if self.name == "own.lines":
+            self.setup = lambda: self.calls.append(self.name)
+        yield from (Line.from_parent(self, name=name) for name in ("first", "second"))
+def pytest_collect_file(parent, file_path):
+    if file_path.suffix == ".lines":
+        return Lines.from_parent(parent, path=file_path)
+"""
+    project = repository(tmp_path, {"conftest.py": conftest, "own.lines": "", "plain.lines": ""})
+    done = run_pytest(project)
+    assert "4 passed" in done.stdout, done.stdout
