@@ -56,7 +56,7 @@ class Selection:
                 try:
                     with own_imports():
                         self._skipped = self._read()
-                except (pytest.UsageError, KeyboardInterrupt):
+                except pytest.UsageError:
                     raise
                 except Exception as problem:  # a mistake of ours costs no run
                     self._trouble = short(
