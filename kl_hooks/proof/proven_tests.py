@@ -81,11 +81,13 @@ class ProvenTests(NamedTuple):
             name for other in others for name in other.stale if not other.removed(name)
         )
         never = names.add(_expected_names(facts, names.functions))
-        collected = _collected(own)
         accounted = known_failures + failing + running + proven + transferred + unfinished + rerun
-        if collected is not None:
-            # a run that collected everything has counted the cases of parametrized tests too
-            never = max(collected - accounted, 0)
+        collected = list(_collected(own))
+        if collected:
+            # a run that collected everything has counted the cases of parametrized tests too. One
+            # that counted fewer than are recorded has not seen all: on another interpreter a
+            # content can have fewer tests.
+            never = next((count - accounted for count in collected if count >= accounted), 0)
         return cls(
             proven,
             transferred,
@@ -170,12 +172,11 @@ def _expected_names(facts: ContentFacts, functions: set[str]) -> Iterator[str]:
                     yield f"{path}::{name}"
 
 
-def _collected(own: Sequence[JudgedRun]) -> int | None:
-    """How many tests the newest run collected that left no file out; None where none did."""
+def _collected(own: Sequence[JudgedRun]) -> Iterator[int]:
+    """How many tests each run collected that left no file out, the newest first."""
     for judged in own:
         receipt = judged.run.receipt
         collected = receipt.selection.get("collected")
         is_all = judged.run.limits.keys() <= COUNTED_LIMITS
         if is_all and isinstance(collected, int) and not receipt.environment.get("rootdir"):
-            return collected
-    return None
+            yield collected

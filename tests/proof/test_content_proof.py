@@ -239,6 +239,9 @@ def test_a_run_that_collected_everything_counts_the_cases_too() -> None:
     newer = made("b2", *A, selection={"collected": 5})
     older = made("a1", *A, selection={"collected": 9})
     assert numbers([newer, older]).never == 3
+    on_another_interpreter = made("b2", A[0], selection={"collected": 1})
+    assert numbers([on_another_interpreter, older]).never == 7
+    assert numbers([on_another_interpreter, made("a1", *A)]).never == 0
     assert numbers([made("a1", *A, selection={"collected": "9"})]) == ProvenTests(proven=2)
 
 
