@@ -182,7 +182,7 @@ SCANNED: Final = (
     Language(
         "configuration of Cargo",
         _CARGO_CONFIGURATIONS,
-        "cargo-configuration/2",
+        "cargo-configuration/3",
         "kl_hooks.code.rust.configuration:scan_cargo",
         modules=_CARGO_MODULES,
         requires=_RUST_PACKAGES,

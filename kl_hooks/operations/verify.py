@@ -701,7 +701,7 @@ def _hints_to_prove(answer: VerifyAnswer) -> Iterator[str]:
         yield "git add your files, then run pytest"
     elif proof.failed:
         if not answer.is_failing_before:
-            yield "fix the failing tests, then run pytest"
+            yield f"fix the failing tests, then {_step_after_the_fix(proof)}"
         yield "list those that may fail for now: kl verify --propose-known-failures"
     elif proof.unmet_coverage:
         yield answer.command
@@ -721,6 +721,17 @@ def _hints_to_prove(answer: VerifyAnswer) -> Iterator[str]:
         )
     else:
         yield proof.first_step
+
+
+def _step_after_the_fix(proof: Proof) -> str:
+    """What records that failing tests pass again: pytest, or the report of another runner."""
+    from kl_hooks.code.languages import is_file_module
+
+    others = [failure for failure in proof.failing if is_file_module(failure.path)]
+    if not others:
+        return "run pytest"
+    report = "import the report of a new run: kl evidence import junit FILE"
+    return report if len(others) == len(proof.failing) else f"run pytest, and {report}"
 
 
 def _to_dict(answer: VerifyAnswer) -> dict[str, Any]:

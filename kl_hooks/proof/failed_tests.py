@@ -79,8 +79,7 @@ class FailedTests(NamedTuple):
             if failure.run in beside_the_content and not facts.path_exists(failure.path)
         ]
         failures = [failure for failure in failures if failure not in removed]
-        first_whole = next((at for at, judged in enumerate(runs) if judged.is_whole), len(runs))
-        followed = {judged.run.receipt.run for judged in runs[first_whole + 1 :]}
+        followed = _runs_before_a_whole_one(runs)
         no_tests = _no_tests([failure for failure in failures if failure.run in followed], facts)
         ended_in = _tests_that_runs_ended_in(runs)
         running = [failure for failure in failures if failure in ended_in]
@@ -217,6 +216,17 @@ def _runs_with_untracked_files(runs: Sequence[JudgedRun]) -> set[str]:
         len(runs),
     )
     return {judged.run.receipt.run for judged in runs[last:] if untracked_files(judged.run)}
+
+
+def _runs_before_a_whole_one(runs: Sequence[JudgedRun]) -> set[str]:
+    """The runs of pytest before its newest whole one.
+
+    Reports of other runners have tests that no configuration of pytest knows, and
+    show nothing of its own.
+    """
+    of_pytest = [judged for judged in runs if judged.run.receipt.source == "pytest"]
+    newest = next((at for at, judged in enumerate(of_pytest) if judged.is_whole), len(of_pytest))
+    return {judged.run.receipt.run for judged in of_pytest[newest + 1 :]}
 
 
 def _no_tests(failures: Sequence[Failure], facts: ContentFacts) -> list[Failure]:

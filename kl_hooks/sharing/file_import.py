@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import producer
@@ -13,6 +15,10 @@ from kl_hooks.model.receipt import SignedReceipt
 from kl_hooks.sharing.attestation import add_receipts, import_flaw
 from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace
+
+TEST: Final = "test:"
+_RECEIPTS: Final = ("receipts", "bundle")
+"""The readers of what kl wrote, which stays as it is."""
 
 
 class Imported(NamedTuple):
@@ -57,9 +63,45 @@ def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str |
             problems.append(Problem(name, number, 1, f"refused: {flaw}."))
         else:
             receipts.append(signed)
+    if kind not in _RECEIPTS:
+        receipts = _named_as_in_graph(ws, receipts)
     # receipts were made elsewhere: what they weigh is decided by signatures, when they are read
     # (ADR-0003, ADR-0037); other files become receipts here
-    new = add_receipts(
-        ws, receipts, f"{IMPORTED}:{kind}" if kind in ("receipts", "bundle") else "local"
-    )
+    new = add_receipts(ws, receipts, f"{IMPORTED}:{kind}" if kind in _RECEIPTS else "local")
     return Imported(new, len(receipts) - new, tuple(problems))
+
+
+def _named_as_in_graph(ws: Workspace, receipts: list[SignedReceipt]) -> list[SignedReceipt]:
+    """The receipts of a report, in which tests that the code graph has are called as there: so that
+    what is shown of code has their results.
+    """
+    from kl_hooks.code.languages import language_of
+    from kl_hooks.code.query.reported_tests import tests_by_reported_name
+    from kl_hooks.code.query.session import open_graph
+
+    reported = {
+        name
+        for signed in receipts
+        for evidence in signed.receipt.evidence
+        if evidence.subject.startswith(TEST)
+        # pytest's own names; the graph of a project of Python alone need not be read for them
+        and language_of((name := evidence.subject.removeprefix(TEST)).partition("::")[0])
+        != "Python"
+    }
+    if ws.repo is None or not reported:
+        return receipts
+    with open_graph(ws) as graph:
+        renamed = tests_by_reported_name(graph.db, reported)
+    return [
+        signed._replace(
+            receipt=signed.receipt._replace(
+                evidence=tuple(
+                    evidence._replace(subject=TEST + renamed[name])
+                    if (name := evidence.subject.removeprefix(TEST)) in renamed
+                    else evidence
+                    for evidence in signed.receipt.evidence
+                )
+            )
+        )
+        for signed in receipts
+    ]

@@ -526,6 +526,7 @@ def test_the_newest_run_of_more_than_the_content_is_no_failure_of_just_this_cont
 # ---------------------------------------------------------------------
 
 SCRIPT = made("a1", *A, *B, "script.py::test_x=failed", result=FAILED)
+IN_RUST = "src/cart.rs::tests::adds=failed"
 
 
 def test_a_failure_of_what_only_an_option_made_a_test_is_settled_by_a_later_complete_run() -> None:
@@ -547,6 +548,8 @@ def test_a_failure_of_what_only_an_option_made_a_test_is_settled_by_a_later_comp
         ([made("a2", *A, *B), SCRIPT], wanted("test_a.py", "test_b.py", "script.py")),
         ([made("a2", *A, *B), SCRIPT], None),
         ([made("a2", *A, *B), made("a1", "test_x.py::test_x=failed", result=FAILED)], CONTENT),
+        ([made("a2", *A, *B), made("a1", IN_RUST, result=FAILED, source="junit")], CONTENT),
+        ([made("a2", *A, *B, source="junit"), SCRIPT], CONTENT),
     ],
     ids=[
         "not followed",
@@ -555,6 +558,8 @@ def test_a_failure_of_what_only_an_option_made_a_test_is_settled_by_a_later_comp
         "configured",
         "unknown",
         "by default",
+        "of another runner",
+        "followed by another runner",
     ],
 )
 def test_it_is_otherwise(runs: list[Entry], content: Expected | None) -> None:

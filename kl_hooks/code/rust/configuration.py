@@ -35,7 +35,7 @@ def scan_cargo(content: bytes, path: str, module: str) -> Facts:
 
 
 def identifier(name: str) -> str:
-    """The name of a package as code has it."""
+    """The name of a package or target as code has it."""
     return name.replace("-", "_")
 
 
@@ -53,9 +53,9 @@ def _package(stated: Mapping[str, Any]) -> dict[str, str]:
     if isinstance(library.get("path"), str):
         settings["library"] = library["path"]
     targets = [
-        target["path"]
-        for key in _TARGETS
-        for target in _tables(stated.get(key))
+        [kind, identifier(str(target.get("name", ""))), target["path"]]
+        for kind in _TARGETS
+        for target in _tables(stated.get(kind))
         if isinstance(target.get("path"), str)
     ]
     if targets:

@@ -142,6 +142,33 @@ def _join(folder: str, name: str) -> str:
 # -- modules and their files
 
 
+def module_path(path: str, view: FileView) -> tuple[str, str] | None:
+    """(the first file of the crate that has a file, the dotted path of the file's module in it);
+    None where no crate is known to have it.
+    """
+    outer = ""
+    for _ in range(_DEEP):
+        if _is_root(path, view):
+            return path, outer
+        parent = _parent(path, view)
+        if parent is None:
+            return None
+        declared = _declaration(path, parent.path, view)
+        if not declared:
+            return None
+        outer = f"{declared}.{outer}" if outer else declared
+        path = parent.path
+    return None
+
+
+def _declaration(path: str, parent: str, view: FileView) -> str:
+    """The dotted name by which a file is declared in the file `parent`; empty for none."""
+    for declared in _declared(parent, view):
+        if _declared_file(parent, declared, view) == path:
+            return declared
+    return ""
+
+
 def _above(path: str, levels: int, view: FileView) -> ImportTarget | None:
     within = ""
     for _ in range(levels):
@@ -172,7 +199,7 @@ def _is_root(path: str, view: FileView) -> bool:
 
 
 def _is_target(path: str, view: FileView) -> bool:
-    manifest = _manifest(path, view)
+    manifest = manifest_of(path, view)
     if not manifest:
         return posixpath.basename(path) in ("lib.rs", "main.rs")
     folder = posixpath.dirname(manifest)
@@ -183,11 +210,11 @@ def _is_target(path: str, view: FileView) -> bool:
     )
     if inner in ("src/lib.rs", "src/main.rs", "build.rs") or is_automatic:
         return True
-    targets = [*_list(settings.get("targets")), settings.get("library", "")]
+    targets = [*(path for _, _, path in targets_of(settings)), settings.get("library", "")]
     return any(target and posixpath.normpath(target) == inner for target in targets)
 
 
-def _manifest(path: str, view: FileView) -> str:
+def manifest_of(path: str, view: FileView) -> str:
     """The nearest `Cargo.toml` above a file; empty where there is none."""
     while path:
         path = posixpath.dirname(path)
@@ -209,7 +236,7 @@ def _parent(path: str, view: FileView) -> ImportTarget | None:
     candidates = [_join(folder, file) for file in files]
     if folder:
         candidates.insert(1, f"{folder}.rs")
-    manifest = _manifest(path, view)
+    manifest = manifest_of(path, view)
     if manifest:
         library = view.settings(manifest).get("library")
     else:
@@ -233,7 +260,7 @@ def _declaring(path: str, manifest: str, view: FileView) -> ImportTarget | None:
     folder = posixpath.dirname(manifest)
     settings = view.settings(manifest)
     roots = [settings.get("library", "src/lib.rs"), "src/main.rs"]
-    roots += _list(settings.get("targets"))
+    roots += [path for _, _, path in targets_of(settings)]
     waiting = [_join(folder, root) for root in roots]
     visited = set[str]()
     while waiting and len(visited) < _MOST_FILES:
@@ -297,11 +324,16 @@ def _declared_file(path: str, declared: str, view: FileView) -> str:
 # -- crates
 
 
+def targets_of(settings: Mapping[str, str]) -> Sequence[tuple[str, str, str]]:
+    """(kind, name, path) of the targets of a `Cargo.toml` that state a path."""
+    return [(kind, name, path) for kind, name, path in _list(settings.get("targets"))]
+
+
 def _library(name: str, importer: str, view: FileView) -> str:
     """The root of the library that a crate's name means in a file; empty outside of the
     repository.
     """
-    manifest = _manifest(importer, view)
+    manifest = manifest_of(importer, view)
     settings = view.settings(manifest) if manifest else {}
     if settings.get("crate") == name:
         own = _library_root(manifest, view)
@@ -337,7 +369,7 @@ def _dependency(
             if shared:
                 return shared[0], shared[1], posixpath.dirname(above)
             break
-        above = _manifest(posixpath.dirname(above), view)
+        above = manifest_of(posixpath.dirname(above), view)
     return package, path, posixpath.dirname(manifest)
 
 
@@ -359,7 +391,7 @@ def _library_root(manifest: str, view: FileView) -> str:
     return ""
 
 
-def _list(text: str | None) -> list[str]:
+def _list(text: str | None) -> list[Any]:
     return json.loads(text) if text else []
 
 

@@ -359,7 +359,7 @@ def test_a_manifest_states_crates_targets_and_dependencies() -> None:
         "name": "crate:cart_core",
         "crate": "cart",
         "library": "src/cart.rs",
-        "targets": '["cli/x.rs"]',
+        "targets": '[["bin", "x", "cli/x.rs"]]',
         "dependencies": (
             '{"serde": ["serde", "", false], "money_lib": ["money", "../money", false],'
             ' "libc": ["libc", "", true]}'
