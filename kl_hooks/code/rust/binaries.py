@@ -8,8 +8,7 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.code.rust.configuration import identifier
-from kl_hooks.code.rust.modules import PACKAGE, manifest_of, module_path, targets_of
+from kl_hooks.code.rust.modules import PACKAGE, identifier, manifest_of, module_path, targets_of
 
 if TYPE_CHECKING:
     from kl_hooks.code.module_systems import FileView

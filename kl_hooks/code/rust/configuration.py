@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kl_hooks.code.rust.modules import PACKAGE
+from kl_hooks.code.rust.modules import PACKAGE, identifier
 from kl_hooks.code.scanner.parser import LARGEST, Facts, too_large_facts, unreadable_facts
 
 _TARGETS: Final = ("bin", "example", "test", "bench")
@@ -32,11 +32,6 @@ def scan_cargo(content: bytes, path: str, module: str) -> Facts:
         return unreadable_facts(f"0:0: it is no TOML ({problem})")
     facts["outline"]["settings"] = {**_package(stated), **_dependencies(stated)}
     return facts
-
-
-def identifier(name: str) -> str:
-    """The name of a package or target as code has it."""
-    return name.replace("-", "_")
 
 
 def _package(stated: Mapping[str, Any]) -> dict[str, str]:

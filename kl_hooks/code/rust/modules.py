@@ -324,6 +324,11 @@ def _declared_file(path: str, declared: str, view: FileView) -> str:
 # -- crates
 
 
+def identifier(name: str) -> str:
+    """The name of a package or target as code has it."""
+    return name.replace("-", "_")
+
+
 def targets_of(settings: Mapping[str, str]) -> Sequence[tuple[str, str, str]]:
     """(kind, name, path) of the targets of a `Cargo.toml` that state a path."""
     return [(kind, name, path) for kind, name, path in _list(settings.get("targets"))]
