@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kl_hooks.clock import DAY, iso
+from kl_hooks.code.languages import is_file_module
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
+from kl_hooks.evidence.executed import test_path
 from kl_hooks.evidence.shared_names import lasting_name
 from kl_hooks.evidence.trust import ATTESTED
 from kl_hooks.git.repository import Repository, completing_fetch, resolve_commit
@@ -17,7 +19,7 @@ from kl_hooks.model.symbol import TestName, split_id
 from kl_hooks.model.text import counted, name_list, one_line
 from kl_hooks.operations.evidence_reading import IMPORTING, EvidenceState, all_evidence
 from kl_hooks.operations.operation import Operation
-from kl_hooks.proof.content_proof import Proof
+from kl_hooks.proof.content_proof import IMPORT_REPORT, Proof
 from kl_hooks.proof.content_runs import had_untracked_files
 from kl_hooks.proof.gate import NOTHING_TRACKED
 from kl_hooks.proof.impact import Content
@@ -707,26 +709,33 @@ def _hints_to_prove(answer: VerifyAnswer) -> Iterator[str]:
         yield answer.command
         if unset := without_variables_text(proof):
             yield unset
-    elif proof.missing and answer.command != "pytest":
-        limits = proof.undone_addopts
-        yield f"{f'addopts deselect tests ({limits}): ' if limits else ''}{answer.command}"
-        if unset := without_variables_text(proof):
-            yield unset
-        if not proof.transfers and not rerun_text(proof):
-            yield "files that are no tests belong in verify.exclude in .kl/config.yaml"
     elif proof.missing:
-        yield (
-            "run the missing tests; files that are no tests belong in verify.exclude in"
-            " .kl/config.yaml"
-        )
+        yield from _hints_to_run_missing(answer)
     else:
         yield proof.first_step
 
 
+def _hints_to_run_missing(answer: VerifyAnswer) -> Iterator[str]:
+    proof = answer.proof
+    if any(is_file_module(test_path(test.name)) for test in proof.missing):
+        yield IMPORT_REPORT.format(tree=answer.tree)
+    if answer.command == "pytest":
+        yield (
+            "run the missing tests; files that are no tests belong in verify.exclude in"
+            " .kl/config.yaml"
+        )
+        return
+    if answer.command:
+        limits = proof.undone_addopts
+        yield f"{f'addopts deselect tests ({limits}): ' if limits else ''}{answer.command}"
+        if unset := without_variables_text(proof):
+            yield unset
+    if not proof.transfers and not rerun_text(proof):
+        yield "files that are no tests belong in verify.exclude in .kl/config.yaml"
+
+
 def _step_after_the_fix(proof: Proof) -> str:
     """What records that failing tests pass again: pytest, or the report of another runner."""
-    from kl_hooks.code.languages import is_file_module
-
     others = [failure for failure in proof.failing if is_file_module(failure.path)]
     if not others:
         return "run pytest"

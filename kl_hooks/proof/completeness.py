@@ -18,6 +18,7 @@ from kl_hooks.model.symbol import split_id
 from kl_hooks.proof.configured_selection import collects_doctests
 from kl_hooks.proof.content_runs import NAMED, SWITCHED_OFF, ContentFacts
 from kl_hooks.proof.expected_tests import Expected, Missing
+from kl_hooks.proof.other_runners import outdated_tests, unreported_files
 from kl_hooks.proof.other_runs import OtherRun, unsettled
 from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.reported_tests import Reported
@@ -49,18 +50,30 @@ class Completeness(NamedTuple):
         if not counting or facts.expected is None:
             return cls([judged.entry for judged in counting if judged.is_whole])
         expected = facts.expected()
+        if outdated := tuple(outdated_tests(facts)):
+            return cls(
+                missing=outdated, notes=expected.notes, reasons=tuple(_missing_words(outdated))
+            )
         alone: list[Entry] = []
+        reports: list[Entry] = []
         groups: dict[tuple[str, ...], list[Entry]] = {}
         for judged in counting:
             receipt = judged.run.receipt
             if receipt.source == "pytest":
                 groups.setdefault(environment_key(receipt), []).append(judged.entry)
-            elif judged.is_whole:  # a report file names tests as its writer likes
-                alone.append(judged.entry)
+            elif judged.is_whole:
+                reports.append(judged.entry)
         parts: list[Entry] = []
         joint: list[Observation] = []
         not_assessed: tuple[str, ...] = ()
         least_missing: tuple[Missing, ...] | None = None
+        if reports:
+            # a report names tests as its writer likes: only the files are compared
+            unreported = tuple(unreported_files(expected, reports))
+            if unreported:
+                least_missing = unreported
+            else:
+                alone += reports
         removed: dict[str, None] = {}
         for group in groups.values():
             own = [entry for entry in group if entry.id not in facts.other_runs]

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from kl_hooks.code.languages import is_file_module
 from kl_hooks.config.settings import SETTINGS_FILE, KnownFailure
+from kl_hooks.evidence.executed import test_path
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.shared_names import lasting_name
 from kl_hooks.evidence.trust import ATTESTED, observation, outer_failure, parent_confirmation
@@ -327,7 +329,12 @@ def _removable(
 
 
 def _command(missing: Sequence[Missing], other_runs: Mapping[str, OtherRun], undoing: str) -> str:
-    """What runs the missing tests; the project's `addopts` deselect none of them."""
+    """What runs the missing tests; the project's `addopts` deselect none of them. Empty where they
+    are all of other runners.
+    """
+    missing = [test for test in missing if not is_file_module(test_path(test.name))]
+    if not missing:
+        return ""
     is_any_valid = any(other.valid for other in other_runs.values())
     if is_any_valid:
         shortest = "pytest --kl-impacted"

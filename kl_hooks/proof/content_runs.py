@@ -80,6 +80,8 @@ class _ContentFacts(NamedTuple):
     """ID → of the entries that are runs of other contents."""
     lost_until: int = -1
     """As `ContentRun.lost_until`."""
+    reports: Callable[[], Sequence[Entry]] = tuple
+    """The newest reports of other runners that were imported here, of any content, newest first."""
 
 
 class ContentFacts(_ContentFacts):

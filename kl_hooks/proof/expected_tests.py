@@ -93,15 +93,17 @@ class Expected(NamedTuple):
     def accepts_failure(self, test: str) -> bool:
         """Whether a failure of this test is known, or its file is none of the tests."""
         path = test.partition("::")[0]
-        return any(failure.covers(test) for failure in self.known_failures) or any(
-            path_matches(path, glob) for glob in self.exclude
-        )
+        return any(failure.covers(test) for failure in self.known_failures) or self.excludes(path)
+
+    def excludes(self, path: str) -> bool:
+        """Whether the settings state that a file is none of the tests."""
+        return any(path_matches(path, glob) for glob in self.exclude)
 
     def still_defines(self, path: str, name: str, doctests: bool) -> bool:
         """Whether the source of a test that an earlier run reported is still there. `doctests`:
         whether the configuration of that run made doctests of modules tests.
         """
-        if any(path_matches(path, glob) for glob in self.exclude):
+        if self.excludes(path):
             return False
         defined = self.functions.get(path)
         if defined is not None and name in defined.functions:
@@ -116,7 +118,7 @@ class Expected(NamedTuple):
 
     def lost_source(self, path: str, name: str, doctests: bool) -> bool:
         """Whether the source of such a test is surely removed, or its file is."""
-        if any(path_matches(path, glob) for glob in self.exclude):
+        if self.excludes(path):
             return False
         defined = self.functions.get(path)
         is_read = defined is not None and not defined.error

@@ -11,10 +11,10 @@ from functools import cache, partial
 from typing import Any, Final
 
 from kl_hooks.evidence.flaky import FlakyPasses
-from kl_hooks.evidence.ledger import Entry, newest_before, selection_limits
+from kl_hooks.evidence.ledger import Entry, newest_before, recent, selection_limits
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.evidence.snapshot import Snapshot
-from kl_hooks.evidence.trust import environment_key
+from kl_hooks.evidence.trust import IMPORTED, environment_key
 from kl_hooks.git.files import files_at, staged_files, tree_contains
 from kl_hooks.git.objects import object_id
 from kl_hooks.git.repository import Repository
@@ -27,6 +27,7 @@ from kl_hooks.proof.content_runs import ContentFacts
 from kl_hooks.proof.expected_tests import Expected
 from kl_hooks.proof.gate_verdict import GateFacts, decide, for_environment, not_assessed
 from kl_hooks.proof.left_behind import compared_runs
+from kl_hooks.proof.other_runners import SOURCE
 from kl_hooks.proof.other_runs import environments_of
 from kl_hooks.proof.repeated_failures import results_of_content
 from kl_hooks.proof.test_names import TestNames
@@ -37,6 +38,7 @@ from kl_hooks.workspace import Workspace
 NOTHING_TRACKED: Final = "the content tree is empty: git tracks no file yet"
 _PYTHON: Final = (".py",)
 _EARLIER: Final = 5
+_REPORTS: Final = 10
 """How many earlier complete runs are looked at for what they reported."""
 
 
@@ -148,7 +150,16 @@ def facts_of_content(
         expected=expected,
         earlier_runs=partial(_earlier_runs, snapshot.db, expected),
         lost_until=snapshot.lost_until,
+        reports=partial(_reports, snapshot.db),
     )
+
+
+def _reports(db: Database | None) -> list[Entry]:
+    """The newest reports of other runners that were imported here: not those of other people, who
+    may run more than is run here.
+    """
+    entries = recent(db, _REPORTS, SOURCE) if db is not None else ()
+    return [entry for entry in entries if not entry.origin.startswith(IMPORTED)]
 
 
 def _untracked(repo: Repository) -> Sequence[str]:

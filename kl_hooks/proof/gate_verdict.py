@@ -74,7 +74,9 @@ class GateFacts(_GateFacts):
     def counting(self) -> ContentFacts:
         """The content, with its runs of the asked origin alone."""
         entries = [entry for entry in self.content.entries if self.is_of_origin(entry)]
-        return self.content._replace(entries=entries)
+        # what was imported here is not asked of a CI
+        reports = tuple if self.origin else self.content.reports
+        return self.content._replace(entries=entries, reports=reports)
 
     def is_of_origin(self, entry: Entry) -> bool:
         """Whether a run is of the asked origin; any run is where none is asked."""

@@ -17,6 +17,7 @@ from kl_hooks.model.text import counted
 from kl_hooks.proof.content_runs import ContentFacts
 from kl_hooks.proof.defined_tests import expected_names
 from kl_hooks.proof.failed_tests import FailedTests
+from kl_hooks.proof.other_runners import outdated_tests
 from kl_hooks.proof.run_rules import JudgedRun, judge_run
 
 
@@ -80,6 +81,7 @@ class ProvenTests(NamedTuple):
         rerun = outdated + names.add(
             name for other in others for name in other.stale if not other.removed(name)
         )
+        rerun += names.add(test.name for test in outdated_tests(facts))
         never = names.add(_expected_names(facts, names.functions))
         accounted = known_failures + failing + running + proven + transferred + unfinished + rerun
         collected = list(_collected(own))

@@ -221,10 +221,10 @@ def test_a_selection_of_tests_that_no_configuration_names_proves_nothing() -> No
 
 
 def test_a_report_file_counts_as_it_states_and_only_whole() -> None:
-    assert prove(made("a1", "a.b::c", source="junit", observer="junit")).tier.word == "inferred"
-    found = prove(made("a2", "a.b::c", source="junit", observer="junit"), made("a1", *A))
+    cases = ("test_a.py::test_any", "test_b.py::named[as the writer likes]")
+    found = prove(made("a2", *cases, source="junit", observer="junit"), made("a1", *A))
     assert (found.tier.word, names(found), found.together) == ("inferred", ["a2"], False)
-    found = prove(made("a2", "a.b::c", source="junit", selection=PART), made("a1", *A))
+    found = prove(made("a2", *cases, source="junit", selection=PART), made("a1", *A))
     assert (found.tier.word, found.run) == ("guessed", None)
     assert names(prove(made("a1", *A, *B, source="junit"))) == ["a1"]
     assert (
