@@ -21,6 +21,7 @@ from kl_hooks.git.worktree import FileListing
 from kl_hooks.model.definitions import lazy_pattern
 from kl_hooks.model.doctests import has_examples
 from kl_hooks.model.receipt import FACT_CLASSES
+from pytest_kl.typed_options import typed_options
 
 LOCKS = (
     "uv.lock",
@@ -203,7 +204,7 @@ def selection_of(
 
 
 def weakened(config: pytest.Config) -> list[str]:
-    """What was typed, or set in the environment, that makes checks of the content not count.
+    """What was typed, or set in the environment, with which tests may pass that fail as configured.
 
     Options in the configuration are part of the content, and are not listed.
     """
@@ -215,6 +216,7 @@ def weakened(config: pytest.Config) -> list[str]:
     if "--noconftest" in typed:
         weakening.append("--noconftest")
     weakening += [arg for arg in typed if arg.partition("=")[0] == "--confcutdir"]
+    weakening += typed_options(config)
     # only where the content makes warnings errors is an ignored warning a check that did not count
     # (ADR-0017)
     if any(str(line).lstrip().startswith("error") for line in config.getini("filterwarnings")):

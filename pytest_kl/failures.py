@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from kl_hooks.model.receipt import Evidence
+from kl_hooks.model.receipt import OF_OTHERS, Evidence
 from kl_hooks.store.redaction import redact
 from pytest_kl.outcome import detail_of, short
 
@@ -38,6 +38,13 @@ class FrameRecorder:
 
     def __init__(self, root: Path) -> None:
         self._root = f"{root.resolve()}/"
+        self._has_ended_wider_fixture = False
+        """Whether a fixture of several tests ended since the last report."""
+
+    def pytest_fixture_post_finalizer(self, fixturedef: pytest.FixtureDef[Any]) -> None:
+        """A fixture ends, by an exception perhaps: `setup_module` and the like are fixtures, too."""
+        if fixturedef.scope != "function":
+            self._has_ended_wider_fixture = True
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
@@ -47,7 +54,12 @@ class FrameRecorder:
             Exception
         ):  # the tests' own exceptions, tracebacks and `__getattr__` are looked at
             if call.excinfo is not None and report.failed:
-                setattr(report, ATTRIBUTE, self._place(call.excinfo))
+                place = self._place(call.excinfo)
+                is_end_of_fixture = report.when == "teardown" and self._has_ended_wider_fixture
+                if is_end_of_fixture or _is_noticed_later(call.excinfo.value):
+                    place[OF_OTHERS] = "yes"
+                setattr(report, ATTRIBUTE, place)
+        self._has_ended_wider_fixture = False
         return report
 
     @pytest.hookimpl(wrapper=True)
@@ -101,9 +113,19 @@ class FrameRecorder:
         return {"exception": raised.typename, **({"frame": frame} if frame else {})}
 
 
+def _is_noticed_later(error: BaseException) -> bool:
+    """Whether an error is of an object or a thread that any earlier test may have left."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(_is_noticed_later, error.exceptions))
+    return isinstance(
+        error,
+        pytest.PytestUnraisableExceptionWarning | pytest.PytestUnhandledThreadExceptionWarning,
+    )
+
+
 def failure_detail(report: pytest.TestReport | pytest.CollectReport, root: str) -> dict[str, Any]:
     """What is recorded of a failure: `message`, `path`, `line`, and where they are known
-    `exception` and `frame`; `at` of a file that can't be collected.
+    `exception` and `frame`; `at` of a file that can't be collected; see `OF_OTHERS`.
     """
     place = getattr(report, ATTRIBUTE, None)
     facts = place if isinstance(place, Mapping) else {}

@@ -12,8 +12,9 @@ import sys
 import sysconfig
 import threading
 import unittest
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dis import get_instructions
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
@@ -22,6 +23,7 @@ from typing import Any, Final
 import _pytest.main
 import _pytest.mark
 import pytest
+from pluggy import HookImpl
 
 from pytest_kl.imported import Content, Observer
 from pytest_kl.tracer import TRACE, Tracer
@@ -36,6 +38,8 @@ SWITCHING = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
 PYTEST = Path(pytest.Item.reportinfo.__code__.co_filename).parent
 REPLACEABLE = ("pytest_runtest_protocol", "pytest_runtest_makereport", "pytest_runtestloop")
 """Hooks of which one implementation decides; another one than pytest's is named."""
+_STATUS: Final = frozenset(["exitstatus", "testsfailed"])
+"""What of a session decides about its exit status."""
 CONTENT, IMPORTED = "kl_content", "kl_imported"
 """Where the controller puts the paths of the content tree for a worker, and the worker what it
 imported.
@@ -50,6 +54,7 @@ class Interference:
     def __init__(self) -> None:
         self._calls: Calls | None = None
         self._replaced: list[str] = []
+        self._session_checks: list[str] = []
 
     def look(self, items: Sequence[pytest.Item]) -> None:
         """Registers what is needed to observe these items. A failure here must not affect the
@@ -72,10 +77,13 @@ class Interference:
             for name in REPLACEABLE
             for file in local_implementations(config, name)
         ]
+        self._session_checks = sorted(set(_session_checks(config)))
 
     def plain(self) -> dict[str, Any]:
-        """`not_called` and `replaced_hooks`, each where there is any."""
+        """`not_called`, `replaced_hooks` and `session_checks`, each where there is any."""
         tally: dict[str, Any] = {"replaced_hooks": self._replaced} if self._replaced else {}
+        if self._session_checks:
+            tally["session_checks"] = self._session_checks
         if self._calls is not None and self._calls.missed:
             missed = self._calls.missed
             tally["not_called"] = {
@@ -84,6 +92,35 @@ class Interference:
                 "by": self._calls.by,
             }
         return tally
+
+
+def _session_checks(config: pytest.Config) -> Iterator[str]:
+    """The files of the repository whose hooks at the end of a session may set its exit status: they
+    judge all tests together.
+    """
+    for implementation, file in _implementations(config, "pytest_sessionfinish"):
+        namespace = getattr(implementation.function, "__globals__", {})
+        if any(map(_sets_status, _codes(namespace.values()))):
+            yield file
+
+
+def _codes(values: Iterable[object]) -> Iterator[CodeType]:
+    """The code of the functions and classes of a module, and what is inside."""
+    for value in list(values):
+        if isinstance(value, type):
+            yield from _codes(vars(value).values())
+        code = getattr(value, "__code__", None)
+        waiting = [code] if isinstance(code, CodeType) else []
+        while waiting:
+            inner = waiting.pop()
+            yield inner
+            waiting += [constant for constant in inner.co_consts if isinstance(constant, CodeType)]
+
+
+def _sets_status(code: CodeType) -> bool:
+    return not _STATUS.isdisjoint(code.co_names) and any(
+        step.opname == "STORE_ATTR" and step.argval in _STATUS for step in get_instructions(code)
+    )
 
 
 def merge_tallies(first_tally: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,18 +220,25 @@ def local_implementations(config: pytest.Config, name: str) -> Iterator[str]:
     """The files that implement a hook, as one that decides: without wrappers, pytest and installed
     plugins.
     """
+    for implementation, file in _implementations(config, name):
+        if not implementation.hookwrapper and not getattr(implementation, "wrapper", False):
+            yield file
+
+
+def _implementations(config: pytest.Config, name: str) -> Iterator[tuple[HookImpl, str]]:
+    """The implementations of a hook, with their files; without pytest and installed plugins."""
     own = (str(PYTEST.resolve()), str(Path(__file__).resolve().parent))
     for implementation in getattr(config.hook, name).get_hookimpls():
         code = getattr(implementation.function, "__code__", None)
-        if implementation.hookwrapper or getattr(implementation, "wrapper", False) or code is None:
+        if code is None:
             continue
         file = Path(code.co_filename).resolve()
-        if str(file.parent) not in own and not str(file).startswith(_installed()):
-            yield (
-                file.relative_to(config.rootpath).as_posix()
-                if file.is_relative_to(config.rootpath)
-                else file.name
-            )
+        if str(file.parent) in own or str(file).startswith(_installed()):
+            continue
+        if file.is_relative_to(config.rootpath):
+            yield implementation, file.relative_to(config.rootpath).as_posix()
+        else:
+            yield implementation, file.name
 
 
 @cache

@@ -140,17 +140,16 @@ TRACER = pytest.StashKey[Any]()
 
 
 def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
-    """Begin to note executed symbols where tests may run in this process. Never raises."""
+    """Begin to note executed symbols. Never raises.
+
+    Also in the controller of xdist: what hooks execute there reaches the tests by the environment,
+    by files, or by the input of the workers.
+    """
     config.stash[TRACER] = None
     mode = option("kl_symbols", None) or config.getini("kl_symbols")
-    # xdist sets the variable in its workers, which get the options of their controller
-    controls = (
-        option("numprocesses", None) or option("tx", None)
-    ) and "PYTEST_XDIST_WORKER" not in os.environ
     if (
         mode == "off"
         or (mode != "on" and not hasattr(sys, "monitoring"))
-        or controls
         or option("collectonly", False)
     ):
         return

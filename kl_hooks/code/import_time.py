@@ -677,8 +677,10 @@ def _docstrings(tree: ast.Module) -> dict[str, str]:
         if text is not None:
             docs[prefix] = text
         for part in ast.iter_child_nodes(node):
-            name = ".".join(filter(None, [prefix, getattr(part, "name", None) or ""]))
-            waiting.append((name if isinstance(part, Definition) else prefix, part))
+            if isinstance(part, Definition):
+                waiting.append((f"{prefix}.{part.name}" if prefix else part.name, part))
+            else:
+                waiting.append((prefix, part))
     return docs
 
 

@@ -22,6 +22,10 @@ SUPPORTS: Final = frozenset({"passed", "clean"})
 """Outcomes that speak for their subject: a test that passed, a command with exit 0, a check without
 findings.
 """
+OF_OTHERS: Final = "of_others"
+"""The detail of a failure that other tests may have caused: a fixture of wider scope ended, or an
+object or a thread that one of them left.
+"""
 WAS_RUNNING: Final = "the process ended while this test was running"
 """The message of the test in which a killed run ended."""
 REFUTES: Final = frozenset({"failed", "error"})

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kl_hooks.model.definitions import NamedTuple
-from kl_hooks.model.receipt import REFUTES, WAS_RUNNING, Evidence, Receipt
+from kl_hooks.model.receipt import OF_OTHERS, REFUTES, WAS_RUNNING, Evidence, Receipt
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
 from kl_hooks.proof.content_runs import NAMED, ContentFacts
@@ -26,6 +26,8 @@ class Failure(NamedTuple):
     run: str
     at: str = ""
     """Of a file: `tests/test_a.py:3:8: SyntaxError: invalid syntax`."""
+    is_of_others: bool = False
+    """Whether other tests may have caused it: that it passes alone shows nothing."""
 
     @property
     def is_uncollected(self) -> bool:
@@ -36,13 +38,19 @@ class Failure(NamedTuple):
     def of(cls, result: Evidence, judged: JudgedRun) -> Failure:
         """A failed result of a run."""
         place = str(result.detail.get("at") or "")
-        return cls(split_id(result.subject)[1], judged.run.receipt.run, place)
+        is_of_others = OF_OTHERS in result.detail
+        return cls(split_id(result.subject)[1], judged.run.receipt.run, place, is_of_others)
 
     def __str__(self) -> str:
         """Why it counts."""
         run = f"run {self.run[:8]}"
         if self.is_uncollected and self.at:
             return f"{self.test} can't be collected ({run}): {self.at}"
+        if self.is_of_others:
+            return (
+                f"{self.test} failed in {run} by what other tests may have left, and all did not"
+                " pass together since"
+            )
         return f"{self.test} failed in {run}, and did not pass since"
 
     @property
@@ -133,7 +141,7 @@ def _last_failures(runs: Sequence[JudgedRun]) -> list[Failure]:
     The content is the same, so a failed test that a later run does not even mention was omitted
     there.
     """
-    last = last_results(((judged, judged.run.receipt) for judged in runs), _settles)
+    last = last_results(((judged, judged.run.receipt) for judged in runs), _settles, _is_whole)
     return [
         Failure.of(result, judged)
         for _, (result, judged) in sorted(last.items(), key=lambda item: item[0])
@@ -152,7 +160,7 @@ def _outdated_passes(
     """
     if not failures:
         return {}
-    last = last_results(((judged, _own_receipt(judged)) for judged in runs), _settles)
+    last = last_results(((judged, _own_receipt(judged)) for judged in runs), _settles, _is_whole)
     results = {split_id(subject)[1]: result for subject, result in last.items()}
     stale_by_failure: dict[Failure, list[Missing]] = {}
     for failure in failures:
@@ -176,6 +184,10 @@ def _own_receipt(judged: JudgedRun) -> Receipt:
     if other is not None and other.is_own:
         return other.original.receipt
     return judged.run.receipt
+
+
+def _is_whole(judged: JudgedRun) -> bool:
+    return judged.is_whole
 
 
 def _settles(judged: JudgedRun, result: Evidence) -> bool:

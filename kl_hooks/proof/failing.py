@@ -16,7 +16,7 @@ from kl_hooks.evidence.ledger import Entry, chain_head, failing_runs, results_of
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.evidence.snapshot import Snapshot, snapshot
 from kl_hooks.model.definitions import NamedTuple
-from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
+from kl_hooks.model.receipt import OF_OTHERS, REFUTES, Evidence, Receipt
 from kl_hooks.proof.facts import NOT_ASSESSED, VALID, Difference, Verdict
 from kl_hooks.proof.other_runs import OtherRun, is_sound
 from kl_hooks.proof.test_names import TestNames
@@ -65,20 +65,30 @@ class FailingTest(NamedTuple):
 
 
 def last_results(
-    runs: Iterable[tuple[_Run, Receipt]], settles: Callable[[_Run, Evidence], bool]
+    runs: Iterable[tuple[_Run, Receipt]],
+    settles: Callable[[_Run, Evidence], bool],
+    is_whole: Callable[[_Run], bool],
 ) -> dict[str, tuple[Evidence, _Run]]:
     """Subject → the newest of its results in these runs (newest first) that decides, with its run:
     a failure, or a result that `settles` what an older run saw.
 
-    A file that could not be collected is settled by a result of any test in it.
+    A file that could not be collected is settled by a result of any test in it; a failure that
+    other tests may have caused (`OF_OTHERS`) by a run in which all tests ran (`is_whole`).
     """
     last: dict[str, tuple[Evidence, _Run]] = {}
+    passed_with_all: set[str] = set()
     for run, receipt in runs:
         reported: dict[str, tuple[Evidence, _Run]] = {}
+        is_run_whole = is_whole(run)
         for evidence in receipt.evidence:
             subject = evidence.subject
             is_failure = evidence.outcome in REFUTES
-            if subject in last or not (is_failure or settles(run, evidence)):
+            if not (is_failure or settles(run, evidence)):
+                continue
+            if is_run_whole and not is_failure:
+                passed_with_all.add(subject)
+            is_open = OF_OTHERS in evidence.detail and subject not in passed_with_all
+            if subject in last and not (is_failure and is_open):
                 continue
             if not (is_failure and any(other.startswith(f"{subject}::") for other in last)):
                 reported[subject] = evidence, run
@@ -250,7 +260,7 @@ def _results(subject: str, newest: Entry, runs: Sequence[Entry]) -> Iterator[_La
 
 
 def _last_results(runs: Iterable[Entry]) -> dict[str, _LastResult]:
-    return last_results(((entry, entry.receipt) for entry in runs), _settles)
+    return last_results(((entry, entry.receipt) for entry in runs), _settles, _is_whole)
 
 
 def _settles(entry: Entry, evidence: Evidence) -> bool:
@@ -263,5 +273,11 @@ def _settles(entry: Entry, evidence: Evidence) -> bool:
         return False
     if evidence.outcome != "skipped":
         return True
+    return _is_whole(entry)
+
+
+def _is_whole(entry: Entry) -> bool:
+    """Whether all tests ran, and none failed."""
+    receipt = entry.receipt
     passed = receipt.result.get("complete") and receipt.result.get("verdict") == "passed"
     return bool(passed) and not selection_limits(receipt.selection)

@@ -337,7 +337,7 @@ def is_sound(entry: Entry) -> bool:
     """
     receipt = entry.receipt
     ended = receipt.result.get("complete") and receipt.result.get("verdict") in ("passed", "failed")
-    weak = receipt.selection.get("weakened") or receipt.selection.get("not_called")
+    weak = any(receipt.selection.get(key) for key in ("weakened", "not_called", "session_checks"))
     here = receipt.source == "pytest" and not entry.origin.startswith("imported")
     return bool(
         ended and here and not receipt.moved and receipt.tree and receipt.evidence and not weak

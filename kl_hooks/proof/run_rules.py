@@ -131,12 +131,12 @@ def contradicted_by_parent(run: ContentRun) -> Reason | None:
 
 
 def weaker_than_configured(run: ContentRun) -> Reason | None:
-    """Options took checks out that the content configures."""
+    """Options that were typed may have taken checks out that the content configures."""
     weakened = run.receipt.selection.get("weakened")
     if not weakened:
         return None
     words = ", ".join(map(str, weakened))
-    return Reason("weaker_than_configured", f"weaker than configured: {words}")
+    return Reason("weaker_than_configured", f"otherwise than configured: {words}")
 
 
 def tests_not_called(run: ContentRun) -> Reason | None:
@@ -151,6 +151,15 @@ def tests_not_called(run: ContentRun) -> Reason | None:
         f"{facts.get('by')} replaces how tests are called (pytest_pyfunc_call); {number} passed"
         f" without being called: {first_of(facts.get('first'), number)}",
     )
+
+
+def judged_as_a_part(run: ContentRun) -> Reason | None:
+    """A hook of the repository judges all tests together, and not all ran."""
+    checks = run.receipt.selection.get("session_checks")
+    if not checks or not run.limits:
+        return None
+    hooks = first_of(checks, len(checks) if isinstance(checks, list | tuple) else None)
+    return Reason("judged_as_a_part", f"{hooks} judges all tests together, and only a part ran")
 
 
 def no_test_run(run: ContentRun) -> Reason | None:
@@ -192,6 +201,7 @@ RULES: Final[tuple[Callable[[ContentRun], Reason | None], ...]] = (
     contradicted_by_parent,
     weaker_than_configured,
     tests_not_called,
+    judged_as_a_part,
     no_test_run,
     untracked_files,
     before_a_loss,

@@ -181,6 +181,12 @@ def test_docstrings_are_those_of_inspect() -> None:
     assert inspect.cleandoc(docs["C.m"]) == inspect.getdoc(method)
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="type statements are of 3.12")
+def test_a_type_alias_has_no_docstring() -> None:
+    docs = import_time(b'type Price = int\nclass C:\n    """Two."""\n    type T = Price\n').docs
+    assert docs == {"C": "Two."}
+
+
 @pytest.mark.parametrize(
     ("body", "is_generator"),
     [

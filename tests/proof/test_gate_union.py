@@ -424,7 +424,7 @@ def test_skips_from_outside_and_replaced_hooks_are_noted() -> None:
     [
         (
             {"selection": {"weakened": ["--noconftest", "-p no:x"]}},
-            "weaker than configured: --noconftest, -p no:x",
+            "otherwise than configured: --noconftest, -p no:x",
         ),
         (
             {

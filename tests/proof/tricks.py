@@ -218,7 +218,15 @@ PLAYED_ELSEWHERE = (
             " = error`"
         ),
         True,
-        "weaker than configured: what was switched off is named",
+        "otherwise than configured: what was switched off is named",
+    ),
+    (
+        (
+            "any other option that is typed, or in `PYTEST_ADDOPTS`, and not known to be harmless:"
+            " `-o`, `-c`, `--runxfail`, `--import-mode`, one of a `conftest.py`"
+        ),
+        True,
+        "otherwise than configured: the option is named",
     ),
     ("parts of a run whose parametrized tests change their names", True, "only a part of it ran"),
     (

@@ -78,7 +78,7 @@ def test_a_recorded_run_imports_nothing_heavy(tmp_path: Path) -> None:
 def test_what_records_is_imported_before_the_first_conftest(
     tmp_path: Path, args: tuple[str, ...], names: set[str]
 ) -> None:
-    # only where tests run: the controller of workers watches nothing
+    # of the worker, not of its controller
     conftest = (
         "import os, sys\nif 'PYTEST_XDIST_WORKER' in os.environ or '-n' not in sys.argv:\n"
         f"    open({str(tmp_path / 'seen')!r}, 'w').write(' '.join(sys.modules))\n"
