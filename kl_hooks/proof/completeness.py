@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kl_hooks.evidence.ledger import Entry, selection_limits
+from kl_hooks.evidence.ledger import COUNTED_LIMITS, Entry, selection_limits
 from kl_hooks.evidence.trust import environment_key, observation
 from kl_hooks.model.claim import Observation
 from kl_hooks.model.definitions import NamedTuple, lazy_pattern
@@ -24,6 +24,8 @@ from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.reported_tests import Reported
 from kl_hooks.proof.run_rules import JudgedRun
 
+_OK, _NO_TESTS = 0, 5
+"""Exit statuses of pytest."""
 _INNER: Final = lazy_pattern(r"(?=::|\[)")
 """Where the name of a class, function or parameter follows in a node ID."""
 
@@ -63,6 +65,7 @@ class Completeness(NamedTuple):
                 groups.setdefault(environment_key(receipt), []).append(judged.entry)
             elif judged.is_whole:
                 reports.append(judged.entry)
+        is_collected = any(_has_collected_all(judged) for judged in runs)
         parts: list[Entry] = []
         joint: list[Observation] = []
         not_assessed: tuple[str, ...] = ()
@@ -78,7 +81,7 @@ class Completeness(NamedTuple):
         for group in groups.values():
             own = [entry for entry in group if entry.id not in facts.other_runs]
             earlier = facts.earlier_runs(own[-1] if own else group[0])
-            missing, unsure = _missing(expected, group, earlier, facts.other_runs)
+            missing, unsure = _missing(expected, group, earlier, facts.other_runs, is_collected)
             if missing:
                 if least_missing is None or len(missing) < len(least_missing):
                     least_missing = missing
@@ -89,7 +92,7 @@ class Completeness(NamedTuple):
                 entry
                 for entry in group
                 if entry.id in whole
-                and not _missing(expected, [entry], earlier, facts.other_runs)[0]
+                and not _missing(expected, [entry], earlier, facts.other_runs, is_collected)[0]
             ]
             alone += complete
             if not complete:
@@ -119,6 +122,20 @@ class Completeness(NamedTuple):
         )
 
 
+def _has_collected_all(judged: JudgedRun) -> bool:
+    """Whether a run of this content collected all files without an error, and so imported them; it
+    may have run no test, as `--kl-impacted` where nothing is to run.
+    """
+    receipt = judged.run.receipt
+    return (
+        receipt.source == "pytest"
+        and judged.run.other is None
+        and receipt.result.get("exit") in (_OK, _NO_TESTS)
+        and judged.run.limits.keys() <= COUNTED_LIMITS
+        and not receipt.environment.get("rootdir")
+    )
+
+
 def _joint_observation(group: Sequence[Entry]) -> Observation:
     # parts of one whole are one observation, however each was run: only an environment differs
     # (ADR-0017)
@@ -132,9 +149,12 @@ def _missing(
     runs: Sequence[Entry],
     earlier: Sequence[Entry],
     other_runs: Mapping[str, OtherRun],
+    is_collected: bool,
 ) -> tuple[tuple[Missing, ...], tuple[str, ...]]:
-    """What these runs don't report, and what can't be assessed."""
-    reported = Reported(expected.root)
+    """What these runs don't report, and what can't be assessed. `is_collected`: whether all files
+    of the content were collected, by whichever run.
+    """
+    reported = Reported(expected.root, collected_all=is_collected)
     for entry in runs:
         reported.add(entry.receipt, selection_limits(entry.receipt.selection))
     transferred = [other_runs[entry.id] for entry in runs if entry.id in other_runs]

@@ -179,3 +179,26 @@ def test_a_commit_is_asked_by_the_imports_that_it_has(shop: Checkout) -> None:
     shop.write("tests/test_tax.py", FILES["tests/test_near.py"])
     rows = {test["test"]: test for test in impacted(shop, "--changed", "HEAD~1...HEAD")["tests"]}
     assert rows[RATE]["group"] == "unconnected"
+
+
+def test_a_module_without_examples_is_imported_where_nothing_is_to_run(
+    tmp_path: Path, home: Path
+) -> None:
+    files = {
+        ".kl/config.yaml": "version: 1\n",
+        ".gitignore": "__pycache__/\n.pytest_cache/\n",
+        "pytest.ini": "[pytest]\naddopts = --doctest-modules\n",
+        "shop/__init__.py": "",
+        "test_shop.py": "def test_shop():\n    pass\n",
+    }
+    repo = checkout(tmp_path / "shop", files=files)
+    assert repo.pytest("-q").returncode == 0
+    repo.write("shop/cart.py", "def total():\n    return 1\n")
+    repo.commit()
+    assert repo.kl("verify").returncode == 1, "nobody knows whether it can be imported"
+    assert repo.pytest("-q", "--kl-impacted").returncode in (0, 5)
+    assert repo.kl("verify").returncode == 0
+    repo.write("shop/line.py", "import shop.missing\n")
+    repo.commit()
+    assert repo.pytest("-q", "--kl-impacted").returncode == 2
+    assert repo.kl("verify").returncode == 1
