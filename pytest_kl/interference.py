@@ -98,10 +98,11 @@ def _session_checks(config: pytest.Config) -> Iterator[str]:
     """The files of the repository whose hooks at the end of a session may set its exit status: they
     judge all tests together.
     """
-    for implementation, file in _implementations(config, "pytest_sessionfinish"):
-        namespace = getattr(implementation.function, "__globals__", {})
-        if any(map(_sets_status, _codes(namespace.values()))):
-            yield file
+    for name in ("pytest_sessionfinish", "pytest_terminal_summary"):
+        for implementation, file in _implementations(config, name):
+            namespace = getattr(implementation.function, "__globals__", {})
+            if any(map(_sets_status, _codes(namespace.values()))):
+                yield file
 
 
 def _codes(values: Iterable[object]) -> Iterator[CodeType]:

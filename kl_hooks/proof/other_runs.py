@@ -24,6 +24,7 @@ from kl_hooks.git.run import GitFailed
 from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
 from kl_hooks.model.symbol import split_id
+from kl_hooks.model.text import name_list
 from kl_hooks.proof.configured_selection import CONFIGURED, doctest_globs
 from kl_hooks.proof.difference import changed_states, content_of_run, difference
 from kl_hooks.proof.facts import (
@@ -235,6 +236,7 @@ class OtherRun(_OtherRun):
         environments = environments or environments_of(ws, repo, other)
         facts, not_compared = environments.facts_of_run(entry, snapshot.executed(entry))
         verdicts = judge_results(facts, differences[key], results)
+        verdicts = _together(receipt, verdicts)
         valid = [result for name, result in results.items() if verdicts[name].state == VALID]
         part = len(valid) < len(results) or any(
             path.endswith(".py") or _is_doctest(differences[key], path)
@@ -337,7 +339,7 @@ def is_sound(entry: Entry) -> bool:
     """
     receipt = entry.receipt
     ended = receipt.result.get("complete") and receipt.result.get("verdict") in ("passed", "failed")
-    weak = any(receipt.selection.get(key) for key in ("weakened", "not_called", "session_checks"))
+    weak = receipt.selection.get("weakened") or receipt.selection.get("not_called")
     here = receipt.source == "pytest" and not entry.origin.startswith("imported")
     return bool(
         ended and here and not receipt.moved and receipt.tree and receipt.evidence and not weak
@@ -389,6 +391,19 @@ def _results_of(entry: Entry) -> dict[str, Evidence]:
         result.subject.removeprefix("test:"): result
         for result in entry.receipt.evidence
         if result.kind == "TestResult"
+    }
+
+
+def _together(receipt: Receipt, verdicts: dict[str, Verdict]) -> dict[str, Verdict]:
+    """Where a hook of the repository judges all tests together, all results are valid or none."""
+    checks = receipt.selection.get("session_checks")
+    if not checks or all(verdict.state == VALID for verdict in verdicts.values()):
+        return verdicts
+    files = [str(check) for check in checks] if isinstance(checks, list | tuple) else ["a hook"]
+    why = f"{name_list(files, 3)} judges all tests together, and not all are as they were"
+    return {
+        name: Verdict(STALE, why) if verdict.state == VALID else verdict
+        for name, verdict in verdicts.items()
     }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support import checkout
 
+SYMBOLS = pytest.mark.skipif(sys.version_info < (3, 12), reason="symbols are recorded from 3.12 on")
 SHOP = (
     "CALLED = set()\nHANDLERS = {'buy': 1, 'sell': 2}\n\n\ndef call(name):\n"
     "    CALLED.add(name)\n    return HANDLERS[name]\n"
@@ -20,6 +22,9 @@ WRAPPER = {"decorator": "@pytest.hookimpl(wrapper=True)\n", "before": "    yield
 CHECKS = {
     "hook": CHECK.format(decorator="", before="", attribute="exitstatus"),
     "wrapper": "import pytest\n" + CHECK.format(**WRAPPER, attribute="exitstatus"),
+    "summary": CHECK.format(decorator="", before="", attribute="exitstatus")
+    .replace("sessionfinish(session)", "terminal_summary(terminalreporter)")
+    .replace("session.exit", "terminalreporter._session.exit"),
     "helper": (
         "import shop\n\n\nclass Check:\n    def end(self, session):\n"
         "        if set(shop.HANDLERS) - shop.CALLED:\n            session.exitstatus = 1\n"
@@ -67,6 +72,7 @@ def test_a_part_of_the_tests_is_none_of_a_whole(tmp_path: Path, home: Path) -> N
     assert "conftest.py judges all tests together, and only a part ran" in verified.stdout
 
 
+@SYMBOLS
 def test_a_hook_that_only_reads_the_status_changes_nothing(tmp_path: Path, home: Path) -> None:
     files = {
         ".kl/config.yaml": "version: 1\n",
