@@ -120,6 +120,8 @@ RANDOM: Final = random.Random
 _state_of_random: Final = RANDOM.__mro__[1].getstate  # type: ignore[attr-defined]
 MANAGER: Final = logging.Manager
 """What knows all loggers by their names."""
+_OF_LOGGER: Final = vars(logging.Logger("")).keys() | {"_cache"}
+"""The attributes that each logger has."""
 _PYTEST: Final = "_pytest."
 
 
@@ -283,6 +285,9 @@ def _of_loggers(value: Any) -> list[Any]:
         return parts
     for logger in (own.get("root"), *dict.values(loggers)):
         state = attributes_of(logger) or {}
+        further = sorted(state.keys() - _OF_LOGGER)
+        if further:
+            parts += [state.get("name"), *further, *(state[name] for name in further)]
         if not (
             state.get("level")
             or state.get("handlers")
@@ -298,6 +303,12 @@ def _of_loggers(value: Any) -> list[Any]:
                 settings = attributes_of(handler) or {}
                 parts += [handler, settings.get("level"), settings.get("formatter")]
     return parts
+
+
+def _of_member(value: Any) -> list[Any] | None:
+    """The value of a member of an enumeration, where something can be stored in it."""
+    own: dict[str, Any] = object.__getattribute__(value, "__dict__")
+    return [own["_value_"]] if type(own.get("_value_")) in CONTAINERS else None
 
 
 def _of_context(value: ContextVar[Any]) -> list[Any]:
@@ -387,8 +398,15 @@ _INSIDE_OF_LIBRARY: Final = _FOLLOWED | {StringIO, BytesIO, *FILES}
 """What is looked into of objects of the standard library, which refer to one another."""
 
 
+def _attributes_of_local(value: local) -> Any:
+    """What an object has in this thread (`threading.local`)."""
+    return local.__getattribute__(value, "__dict__")
+
+
 def _dictionary_of(kind: type) -> Callable[[Any], Any] | None:
     """What gives the dictionary of an object of this type; None where it has none."""
+    if local in classes_of(kind):
+        return _attributes_of_local
     for base in classes_of(kind):
         descriptor = namespace_of(base).get("__dict__")
         if descriptor is not None:
@@ -547,7 +565,9 @@ def _reader(kind: type) -> Parts | None:
     How far an iterator is can't be read, nor what is in C: it is never what it was.
     """
     classes = classes_of(kind)
-    if issubclass(type(kind), EnumType) or str(_module_of(kind)).startswith(_PYTEST):
+    if issubclass(type(kind), EnumType):
+        return _of_member
+    if str(_module_of(kind)).startswith(_PYTEST):
         return None
     if _is_iterator(classes):
         return lambda _: [next(_moments)]

@@ -62,6 +62,8 @@ _RANDOM: Final = module_namespace(random)
 
 _MOST_INSIDE: Final = 10_000
 """So many objects that are deep inside of others are compared with the process; that takes 20 ms."""
+_MOST_RESULTS: Final = 20
+"""So many results of a function are compared."""
 SUBCLASSES: Final = "__subclasses__"
 """The name by which code asks for the classes that are made of one."""
 Memoized = Callable[[set[int]], tuple[set[str], set[int]]]
@@ -163,6 +165,24 @@ class _Of:
         return self._value
 
 
+class _Result:
+    """What a function returned; it lives no longer for that where it can be referred to."""
+
+    def __init__(self, value: Any, name: str, file: str) -> None:
+        self._value: Callable[[], Any]
+        try:
+            self._value = ref(value)
+        except TypeError:  # a list, a dictionary
+            self._value = lambda: value
+        self.name = name
+        self.file = file
+
+    def get(self, name: str, default: Any) -> Any:
+        """The object, as long as there is one."""
+        value = self._value()
+        return default if value is None else value
+
+
 class Holder:
     """Something that outlives tests, and who changed it last."""
 
@@ -261,8 +281,8 @@ class Holder:
             self._watched = tuple((name, part) for name, part in pairs if name in stored)
 
     def is_torn_down(self) -> bool:
-        """Whether it is the value of a fixture that was torn down."""
-        return type(self.place) is _ValueOf and self.value() is MISSING
+        """Whether it is the value of a fixture that was torn down, or an object that died."""
+        return type(self.place) in (_ValueOf, _Result) and self.value() is MISSING
 
     def is_quiet(self) -> bool:
         """Whether it is a class to which no code stores, as far as is known."""
@@ -547,6 +567,8 @@ class States:
         """… by the numbers of the code that names them; None: they are to be found again."""
         self._caches: dict[str, list[Holder]] = {}
         """Functions whose results `functools` stores, by their names."""
+        self._results: dict[int, list[Holder]] = {}
+        """Number of a function that stores what it computes → what it returned."""
         self._folder = WorkingFolder()
         self._process = Process(self._is_own)
         self._process_states: dict[str, ProcessState] = {}
@@ -710,6 +732,10 @@ class States:
         elif self._is_of_random(value):
             yield self._random
             return
+        elif type(value) is MethodType and not issubclass(type(value.__self__), type | ModuleType):
+            # several methods may share an object that has no name itself
+            itself = _Of(value.__self__, name, value.__code__.co_filename)
+            yield self._holder(itself, identity(value.__self__), _UNNAMED, value.__self__)
         elif issubclass(type(value), _LOGGING["Logger"]):
             yield self._loggers  # what is set of others decides about it, too
             if type(value) is _LOGGING["Logger"]:
@@ -834,7 +860,7 @@ class States:
 
     def cache(
         self, value: Any, name: str, file: str, looked_at: Iterable[tuple[int, CodeType]]
-    ) -> None:
+    ) -> Holder:
         """A function whose results `functools` stores. `looked_at`: numbers of code that was looked
         at before its module was there.
         """
@@ -847,6 +873,28 @@ class States:
         for number, code in looked_at:
             if name in code.co_names and gets(code, name):
                 self._name(number, (holder,))
+        return holder
+
+    def result(self, function: int, code: CodeType, value: Any, caches: Iterable[Holder]) -> None:
+        """What a function returns that stores what it computes: what is stored in it from now on is
+        no result of the function. `function`: its number; `caches`: where `functools` stores it.
+        """
+        results = self._results.setdefault(function, [])
+        if len(results) >= _MOST_RESULTS or self._contents.node(value) is None:
+            return
+        # not by the name of the function, which stands for what it computes
+        place = _Result(value, f"{code.co_name}{_UNNAMED}", code.co_filename)
+        holder = self._holder(place, identity(value), place.name, value)
+        if holder in results:
+            return
+        results.append(holder)
+        # who gets the value runs the function, or names its cache
+        numbers = {function}
+        for cache in caches:
+            self._caches[cache.name.removesuffix(_UNNAMED)].append(holder)
+            numbers |= cache.namers
+        for number in numbers:
+            self._name(number, (holder,))
 
     def cleared(self, owner: Owner, value: Any, executed: Set[int] | None) -> None:
         """A cache is cleared. `executed`: before that, in the set-up of this test; None: not in its

@@ -184,6 +184,7 @@ class Memoizing:
 
     __slots__ = (
         "arguments",
+        "caches",
         "code",
         "computed",
         "computes",
@@ -228,6 +229,8 @@ class Memoizing:
         """… how often it will be there, …"""
         self.tests = _WATCHED_TESTS
         """… and in how many others."""
+        self.caches: list[Any] = []
+        """The holders of what `functools` has stored of it."""
         self.in_threads: set[Context] = set()
         """The tests and fixtures in which another thread called it: what it executed there is among
         all that they executed.
@@ -755,11 +758,12 @@ class Tracer:
             self._memoization.cached_functions(namespace) if self._memoization else ()
         ):
             if self._engine is not None and self._path(code.co_filename):
-                if self.states is not None and cache is not None:
-                    looked_at = self._numbers_of_looked_at() if self._tests else ()
-                    self.states.cache(cache, name, code.co_filename, looked_at)
                 memoizing = Memoizing(code, looks=False)
                 memoizing = self._storing.setdefault(_identity(code), memoizing)
+                if self.states is not None and cache is not None:
+                    looked_at = self._numbers_of_looked_at() if self._tests else ()
+                    holder = self.states.cache(cache, name, code.co_filename, looked_at)
+                    memoizing.caches.append(holder)
                 self.memoizing[_identity(code)] = memoizing
                 memoizing.decided = True
                 memoizing.names.add(name)
@@ -842,8 +846,8 @@ class Tracer:
                 return
             memoizing.in_threads |= contexts
 
-    def computed(self, code: CodeType, frame: FrameType) -> bool:
-        """It returns. False where it was not watched."""
+    def computed(self, code: CodeType, frame: FrameType, value: object) -> bool:
+        """It returns a value. False where it was not watched."""
         if not any(
             context.frame == _identity(frame) and context.function is code
             for context in self._stack
@@ -864,7 +868,11 @@ class Tracer:
                 memoizing.take(pending)
             elif not (pending.computed <= memoizing.computed and pending.reads <= memoizing.reads):
                 memoizing.pending.append(pending)
+            is_lasting = context.lives is None
             self._close()
+            if is_lasting and self.states is not None:
+                number = self._numbers.setdefault(_KEY(code), len(self._numbers))
+                self.states.result(number, code, value, memoizing.caches)
         return True
 
     def _settle(self) -> None:
@@ -1597,7 +1605,7 @@ class _Monitoring:
         register(
             self._tool,
             self._events.PY_RETURN,
-            lambda code, offset, value: self._left(code, frame(1)),
+            lambda code, offset, value: self._left(code, frame(1), value),
         )
         register(
             self._tool,
@@ -1731,12 +1739,12 @@ class _Monitoring:
             self._depth = running
             self._api.set_events(self._tool, self._events.PY_UNWIND if running else 0)
 
-    def _left(self, code: CodeType, frame: FrameType) -> Any:
+    def _left(self, code: CodeType, frame: FrameType, value: object = None) -> Any:
         try:
             if code.co_name == MODULE:
                 self._tracer.left(code, frame.f_globals)
             elif _identity(code) not in self._tracer.memoizing or not self._tracer.computed(
-                code, frame
+                code, frame, value
             ):
                 return self._api.DISABLE
         except Exception as problem:
