@@ -2,7 +2,7 @@
 what a cold graph of many files does:
 `python -m bench.language_cost [--files 10000] [--rounds 3] FOLDER …`.
 
-A folder has sources of one language, such as a clone; nothing of it is run. Between the two stands
+A folder has sources of one language, such as a clone; nothing of it is run. Between the two is
 a walk that asks the kind of every named node: nobody who reads a tree in Python can be faster. For
 a cold graph the files are copied until there are as many as asked. With Python's files the limit is
 `ast.parse`. CPU seconds, the least of interleaved rounds.
@@ -31,7 +31,7 @@ _LARGEST: Final = 1_000_000
 
 
 def sources(folder: Path) -> dict[str, bytes]:
-    """Path below the folder → content, of the files of a grammar, else of Python's."""
+    """Path in the folder → content, of the files of a grammar, else of Python's."""
     files = {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))

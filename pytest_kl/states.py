@@ -882,7 +882,7 @@ class States:
         results = self._results.setdefault(function, [])
         if len(results) >= _MOST_RESULTS or self._contents.node(value) is None:
             return
-        # not by the name of the function, which stands for what it computes
+        # not by the name of the function, which means what it computes
         place = _Result(value, f"{code.co_name}{_UNNAMED}", code.co_filename)
         holder = self._holder(place, identity(value), place.name, value)
         if holder in results:

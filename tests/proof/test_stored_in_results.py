@@ -23,6 +23,12 @@ WAYS = {
         "registry().append(price())",
         "registry() == [10]",
     ),
+    "a cache that one function asks": (
+        "from functools import cache\n\n\n@cache\ndef registry():\n    return []\n\n\n"
+        "def items():\n    return registry()\n",
+        "items().append(price())",
+        "items() == [10]",
+    ),
     "an object in a cache": (
         "from functools import lru_cache\n\n\n@lru_cache\ndef settings():\n    return Session()\n",
         "settings().add()",
