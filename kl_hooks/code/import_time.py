@@ -163,6 +163,10 @@ class ImportTime(NamedTuple):
     """
     later_imports: tuple[str, ...] = ()
     """The same of the imports inside its functions."""
+    class_cells: tuple[str, ...] = ()
+    """`C.D`: the classes of which a method names `super` or `__class__`, once for each definition.
+    Their bodies have the name `__classcell__` for whatever makes the class (data model, 3.3.3.6).
+    """
 
     def plain(self) -> dict[str, Any]:
         """As JSON."""
@@ -190,7 +194,7 @@ def import_time(content: bytes) -> ImportTime:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             # what the parser takes and the compiler refuses: `return` outside of a function
-            compile(content, "<kl>", "exec", dont_inherit=True)
+            code = compile(content, "<kl>", "exec", dont_inherit=True)
     except SyntaxError as problem:
         return ImportTime(refused=f"{problem.lineno or 0}:{problem.offset or 0}: {problem.msg}")
     except (ValueError, RecursionError, MemoryError) as problem:
@@ -199,7 +203,10 @@ def import_time(content: bytes) -> ImportTime:
         import_facts = _Module(tree).read()
     except RecursionError:
         return ImportTime(refused="0:0: nested too deeply")
-    return import_facts._replace(warned=tuple(sorted(str(warning.message) for warning in caught)))
+    return import_facts._replace(
+        warned=tuple(sorted(str(warning.message) for warning in caught)),
+        class_cells=tuple(sorted(_class_cells(code))),
+    )
 
 
 class _Module:
@@ -663,6 +670,19 @@ def _has_plain_fields(node: ast.ClassDef) -> bool:
 def _parameters(node: Definition) -> set[str]:
     """The type parameters of a definition (PEP 695)."""
     return {parameter.name for parameter in getattr(node, "type_params", ())}
+
+
+def _class_cells(code: types.CodeType) -> Iterator[str]:
+    """The classes outside of functions whose bodies have a cell for the class itself."""
+    waiting = [code]
+    while waiting:
+        inner_codes = [const for const in waiting.pop().co_consts if isinstance(const, type(code))]
+        waiting += inner_codes
+        for inner in inner_codes:
+            # the body of a class has its names in a dictionary, a function in places
+            is_body = not inner.co_flags & inspect.CO_OPTIMIZED
+            if is_body and "__class__" in inner.co_cellvars and "<" not in inner.co_qualname:
+                yield inner.co_qualname
 
 
 def _docstrings(tree: ast.Module) -> dict[str, str]:

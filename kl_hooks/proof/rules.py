@@ -762,6 +762,25 @@ def _effects_on_users(
     yield Effect(reason, everyone, definition=definition)
 
 
+def class_cell_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """A method that names `super` or `__class__` gives the body of its class one more name, which a
+    metaclass gets with the others, whether a test calls the method or not.
+    """
+    if not _imports_both(comparison, change):
+        return
+    old, new = (
+        Counter(content.class_cells) for content in comparison.files.import_times(change.path)
+    )
+    for name in sorted((old - new) | (new - old)):
+        is_in_both = all(
+            name in content.headers for content in comparison.files.import_times(change.path)
+        )
+        # `type` takes the name out
+        if is_in_both and not _has_plain_bases(comparison, change.path, name):
+            reason = f"the body of {name} in {change.path} changed: its cell for the class"
+            yield Effect(reason, needs(comparison.imports.users(change.path)))
+
+
 def import_order_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """A definition that comes after what uses it on import is not there yet."""
     if not _imports_both(comparison, change):
@@ -1083,6 +1102,7 @@ CHANGE_RULES: Final[Sequence[ChangeRule]] = (
     compiler_refuses,
     compiler_warns,
     header_changed,
+    class_cell_changed,
     import_order_changed,
     definition_added_or_removed,
     tests_added_elsewhere,

@@ -208,3 +208,27 @@ def test_whether_a_function_is_a_generator_is_part_of_its_header(
     header = import_time(f"{definition}\n    {body}\n".encode()).headers["f"].text
     plain = import_time(f"{definition}\n    pass\n".encode()).headers["f"].text
     assert (header != plain) == is_generator
+
+
+@pytest.mark.parametrize(
+    ("text", "classes"),
+    [
+        ("class A:\n    def f(self): return super().f()\n", ("A",)),
+        ("class A:\n    def f(self): return __class__\n", ("A",)),
+        ("class A:\n    def f(self): return 1\n", ()),
+        ("class A:\n    class B:\n        def f(self): return super().f()\n", ("A.B",)),
+        (
+            "class A:\n    class B:\n        x = lambda: __class__\n    y = lambda: __class__\n",
+            ("A", "A.B"),
+        ),
+        ("def f():\n    class A:\n        def g(self): return super().g()\n", ()),
+        ("def f():\n    __class__ = 1\n    return lambda: __class__\n", ()),
+        (
+            "if X:\n    class A:\n        def f(self): return super().f()\n"
+            "else:\n    class A:\n        def f(self): return super().f()\n",
+            ("A", "A"),
+        ),
+    ],
+)
+def test_the_classes_with_a_cell_for_themselves(text: str, classes: tuple[str, ...]) -> None:
+    assert import_time(text.encode()).class_cells == classes

@@ -23,6 +23,17 @@ VISITOR = "class Base:\n    'One.'\nclass Walk(Base):\n    def walk(self, name):
 VISITOR += (
     "        return getattr(self, 'visit_' + name, self.other)()\n    def other(self): return 0\n"
 )
+META = """
+class Meta(type):
+    def __new__(meta, name, bases, names):
+        made = super().__new__(meta, name, bases, names)
+        made.seen = sorted(name for name in names if "cell" in name)
+        return made
+class Base(metaclass=Meta):
+    def unused(self): return 1
+class Child(Base):
+    def unused(self): return 2
+"""
 ABSTRACT = "import abc\nclass Base(abc.ABC):\n    def q(self): return 1\nclass Impl(Base):\n"
 ABSTRACT += "    def m(self): return 2\n"
 REGISTRY = (
@@ -315,10 +326,23 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {"test_e.py": TESTING},
         {"test_e.py": TESTING.replace("x=1", "x=2")},
     ),
+    "a cell for the class, where a metaclass sees the names of the body": (
+        {"app.py": META, "test_e.py": "import app\ndef test_e(): return app.Child.seen\n"},
+        {"app.py": META.replace("return 2", "return super().unused()")},
+    ),
     "set-up of the test file": (
         PLAIN,
         {"app.py": APP, "test_app.py": TEST + "def setup_module(): raise RuntimeError\n"},
     ),
+}
+
+CELLS = {
+    "a plain class": ("class Base:\n    def unused(self): return 1\n", "Base"),
+    "an abstract class": (
+        "import abc\nclass Base(abc.ABC):\n    def unused(self): return 1\n",
+        "Base",
+    ),
+    "an exception": ("class Base(ValueError):\n    def unused(self): return 1\n", "Base"),
 }
 
 
@@ -346,6 +370,21 @@ def test_an_unused_definition_reaches_no_test(name: str) -> None:
     before = {**PLAIN, "app.py": app}
     text = HARMLESS[name] if name != "cached" else "@cache\ndef later(x: typing.Any): return x\n"
     found, _ = verdicts(before, {**before, "app.py": app + text})
+    assert [verdict.state for verdict in found.values()] == [VALID]
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_cell_for_the_class_reaches_no_test_where_the_class_is_made_as_usual(name: str) -> None:
+    base, base_name = CELLS[name]
+    child = (
+        f"class Child({base_name}):\n    def run(self): return 3\n    def unused(self): return 2\n"
+    )
+    before = {
+        "app.py": f"{base}{child}",
+        "test_e.py": "import app\ndef test_e(): return app.Child.run(1)\n",
+    }
+    with_cell = before["app.py"].replace("return 2", "return super().unused()")
+    found, _ = verdicts(before, {**before, "app.py": with_cell})
     assert [verdict.state for verdict in found.values()] == [VALID]
 
 
