@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kl_hooks.evidence.executed import NOTHING_BEHIND, Executed, test_path
 from kl_hooks.evidence.reads import Read
+from kl_hooks.proof.bare_names import BareNames
 from kl_hooks.proof.executed_names import ExecutedNames
 from kl_hooks.proof.facts import Difference
 from kl_hooks.proof.run_files import RunFiles
@@ -21,6 +22,7 @@ class Comparison:
         self.imports = RunImports(self.files)
         self.uses = Uses(self.files, self.imports)
         self.names = ExecutedNames(self.files)
+        self.bare_names = BareNames(self.files, self.imports)
         self.symbols = self.files.symbols
         self.changes = self.files.changes
         """Path → how a Python file differs."""

@@ -42,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(f"--{option}", action="append", default=[])
     parser.add_argument("--doctest-modules", action="store_true")
     parser.add_argument("--doctest-glob", action="append", default=[])
+    parser.add_argument("--import-mode", default="prepend")
     for flag in "vqsxlhV":
         parser.add_argument(f"-{flag}", action="count")
     for option in "rpcoWn":
@@ -61,6 +62,14 @@ def collects_doctests(addopts: Sequence[str]) -> bool:
         return bool(_parsed(tuple(addopts)).doctest_modules)
     except ValueError:
         return False
+
+
+def import_mode(addopts: Sequence[str]) -> str:
+    """How these options let pytest import test files: `prepend`, `append` or `importlib`."""
+    try:
+        return str(_parsed(tuple(addopts)).import_mode)
+    except ValueError:
+        return "prepend"
 
 
 def doctest_globs(addopts: Sequence[str]) -> tuple[str, ...]:

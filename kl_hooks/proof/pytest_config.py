@@ -58,6 +58,12 @@ class PytestConfig(NamedTuple):
     )
     addopts: tuple[str, ...] = ()
     """Options of every run."""
+    pythonpath: tuple[str, ...] = ()
+    """Folders that are put on `sys.path`, from the folder of the configuration."""
+    has_namespaces: bool = False
+    """Whether a test file in a package without `__init__.py` has its full name
+    (`consider_namespace_packages`).
+    """
 
     @property
     def folder(self) -> str:
@@ -198,8 +204,15 @@ def config_paths(path: str) -> Iterator[str]:
 
 
 def _config_of(path: str, table: Mapping[str, Any]) -> PytestConfig:
-    values = {key: _words(table.get(key)) for key in (*_CONFIG_KEYS, "addopts")}
-    return PytestConfig(path, **{key: words for key, words in values.items() if words is not None})
+    values = {key: _words(table.get(key)) for key in (*_CONFIG_KEYS, "addopts", "pythonpath")}
+    words_of_keys = {key: words for key, words in values.items() if words is not None}
+    has_namespaces = _is_on(table.get("consider_namespace_packages"))
+    return PytestConfig(path, **words_of_keys, has_namespaces=has_namespaces)
+
+
+def _is_on(value: object) -> bool:
+    """A boolean, or a text that pytest takes for one (`_strtobool`)."""
+    return value is True or str(value).lower() in ("y", "yes", "t", "true", "on", "1")
 
 
 @lru_cache(maxsize=64)

@@ -223,6 +223,27 @@ def file_added_or_removed(comparison: Comparison, change: FileChange) -> Iterato
     yield from _namespace_effects(comparison, folder, reason)
 
 
+def bare_name_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """A test file that comes or goes changes which folders pytest puts on `sys.path`: a file that
+    both contents have can be imported by a bare name only now, or no more, or another one first.
+    """
+    names = comparison.bare_names
+    for changed in names.changed:
+        if changed.cause != change.path:
+            continue
+        verb = "changed"
+        if not (change.state_before and change.state_now):
+            verb = "was added" if change.state_now else "was removed"
+        reason = f"{change.path} {verb}, and `import {changed.name}` may get another file"
+        effects = [Effect(reason, (names.users(changed.name),))]
+        if names.is_of_others(changed.name):
+            effects = [Effect(reason)]
+        lookups = names.looked_for(changed.name, comparison.uses.reads)
+        effects += effects_of_reads(comparison, lookups, reason)
+        here = () if changed.at is None else (Touch(comparison.imports.needing(changed.at)),)
+        yield from (effect._replace(needs=(*effect.needs, *here)) for effect in effects)
+
+
 def _namespace_effects(comparison: Comparison, folder: str, reason: str) -> Iterator[Effect]:
     """A folder that comes or goes with a file is a part of each namespace package of its name, if
     its own folder is on the path of modules (PEP 420): then the package lists other folders.
@@ -1098,6 +1119,7 @@ def _uses_of_name(
 CHANGE_RULES: Final[Sequence[ChangeRule]] = (
     conftest_changed,
     file_added_or_removed,
+    bare_name_changed,
     file_not_comparable,
     compiler_refuses,
     compiler_warns,

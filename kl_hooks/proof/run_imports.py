@@ -27,6 +27,10 @@ class RunImports:
                 importers.setdefault(imported, set()).add(path)
         return importers
 
+    def importers(self, path: str) -> frozenset[str]:
+        """The files that imported a file themselves."""
+        return frozenset(self._importers.get(path, ()))
+
     @cached_property
     def _needing(self) -> dict[frozenset[str], frozenset[str]]:
         return {}
