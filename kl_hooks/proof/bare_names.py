@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
+from kl_hooks.code.import_time import ImportTime
 from kl_hooks.evidence.distributions import normalized
-from kl_hooks.evidence.reads import ELSEWHERE, Read
+from kl_hooks.evidence.reads import ELSEWHERE, NAMED, Read
 from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.proof.configured_selection import import_mode
 from kl_hooks.proof.import_folders import (
@@ -24,7 +25,7 @@ from kl_hooks.proof.import_folders import (
     visits,
 )
 from kl_hooks.proof.pytest_config import PytestConfig
-from kl_hooks.proof.run_files import CONFTEST, INIT, RunFiles, is_or_is_in
+from kl_hooks.proof.run_files import CONFTEST, INIT, RunFiles
 from kl_hooks.proof.run_imports import RunImports
 from kl_hooks.proof.touch import Touch
 
@@ -42,6 +43,8 @@ class ChangedName(NamedTuple):
     name: str
     cause: str
     """The changed file by which it does."""
+    files: frozenset[str] = frozenset()
+    """What it means before or now, as of `top_modules`."""
     at: frozenset[str] | None = None
     """The collected files by whose import it means something else; None: anywhere."""
 
@@ -68,20 +71,37 @@ class BareNames:
         """
         return [*self._changed_by_folders(), *self._changed_by_imports()]
 
-    def users(self, name: str) -> Touch:
-        """The tests that need a file which imports a name by itself, or may do so by a text."""
-        importing = {path for path in self._naming(name) if self._imports_bare(path, name)}
-        for path, module in self._files.symbols.modules.items():
-            if is_or_is_in(module.partition("@")[0], name):
-                importing |= self._imports.importers(path)
+    def users(self, changed: ChangedName) -> Touch:
+        """The tests that need a file which imports a name by itself, may do so by a text, or got one
+        of its files.
+        """
+        importing = {*self._importing(changed.name), *self._importing_by_text(changed.name)}
+        for path in self._files_of(changed):
+            importing.update(
+                importer
+                for importer in self._imports.importers(path)
+                if not self._imports_by_other_name(importer, path)
+            )
         return Touch(files=self._imports.needing(importing))
 
-    def looked_for(self, name: str, reads: frozenset[Read]) -> list[Read]:
-        """Those of the reads that looked for a module of a name in vain, wherever that was."""
-        wanted = (name, f"{name}.py")
+    def asked_for(self, changed: ChangedName, reads: frozenset[Read]) -> list[Read]:
+        """Those of the reads that looked for a module of a name in vain, wherever that was, or got
+        one of its files by a name that data may have.
+        """
+        lookups = (changed.name, f"{changed.name}.py")
+        got = {Read(NAMED, path) for path in self._files_of(changed)}
         return sorted(
-            read for read in reads if read.pattern in wanted and read.path not in ELSEWHERE
+            read
+            for read in reads
+            if read in got or (read.pattern in lookups and read.path not in ELSEWHERE)
         )
+
+    def _files_of(self, changed: ChangedName) -> Iterator[str]:
+        """The files of the run that are what a name means, or in it as a package."""
+        folders = tuple(f"{file.removesuffix(INIT)}" for file in changed.files if _is_package(file))
+        for path in self._files.executed.modules:
+            if path in changed.files or path.startswith(folders):
+                yield path
 
     def is_of_others(self, name: str) -> bool:
         """Whether the standard library or an installed distribution has a module of this name, which
@@ -91,21 +111,31 @@ class BareNames:
         is_installed = uses is not None and normalized(name) in uses.installed
         return name in sys.stdlib_module_names or is_installed
 
-    def _naming(self, name: str) -> Iterator[str]:
+    def _importing(self, name: str) -> Iterator[str]:
+        """The files of the run that import a name by a statement, wherever they have it."""
         for path in self._files.imported_files_with(name):
-            change = self._files.changes.get(path)
-            symbols = change.symbols_before if change is not None else None
-            if change is None or symbols is None or name in symbols.names:
+            before = self._files.import_times(path)[0]
+            if before.refused or name in _top_names(before):
                 yield path
 
-    def _imports_bare(self, path: str, name: str) -> bool:
-        before = self._files.import_times(path)[0]
-        if before.refused or name in _top_names((*before.imports, *before.later_imports)):
-            return True
-        change = self._files.changes.get(path)
-        if change is not None and change.symbols_before is not None:
-            return not change.symbols_before.names.isdisjoint(_BY_TEXT)
-        return path in self._files.files_with(*_BY_TEXT)
+    def _imports_by_other_name(self, importer: str, path: str) -> bool:
+        """Whether statements of a file import another one by the name of a folder that it is in."""
+        folders = {*path.split("/")[:-1]}
+        return not folders.isdisjoint(_top_names(self._files.import_times(importer)[0]))
+
+    def _importing_by_text(self, name: str) -> Iterator[str]:
+        """Those that name it, and may import what they have as a text."""
+        by_text = self._files.files_with(*_BY_TEXT)
+        for path in self._files.imported_files_with(name):
+            change = self._files.changes.get(path)
+            if change is None:
+                if path in by_text:
+                    yield path
+            elif change.symbols_before is None or (
+                name in change.symbols_before.names
+                and not change.symbols_before.names.isdisjoint(_BY_TEXT)
+            ):
+                yield path
 
     # what names mean
 
@@ -159,26 +189,30 @@ class BareNames:
         if not visited_before.isdisjoint(self._sides[0].holders.get(name, {})):
             return ""
         # the run got it from nowhere else
-        places = self._places_in_run.get(name, set())
+        places = self._places_in_run(name)
         return next(iter(places)) if len(places) == 1 else ""
 
-    @cached_property
-    def _places_in_run(self) -> Mapping[str, set[str]]:
-        """Top-level name → the files that it was in the run, as of `top_modules`."""
-        places: dict[str, set[str]] = {}
-        for path, recorded_module in self._files.symbols.modules.items():
-            module = recorded_module.partition("@")[0].split(".")
-            parts = path.removesuffix(".py").removesuffix(f"/{INIT.removesuffix('.py')}").split("/")
-            if parts[-len(module) :] != module:
-                continue
-            folder = "/".join(parts[: len(parts) - len(module) + 1])
-            init = f"{folder}/{INIT}"
-            if len(module) == 1:
-                place = path
-            else:
-                place = init if init in self._files.symbols.modules else f"{folder}/"
-            places.setdefault(module[0], set()).add(place)
-        return places
+    def _places_in_run(self, name: str) -> set[str]:
+        """What a name was in the run for files that import it by a statement, as of `top_modules`."""
+        places = (
+            self._place(imported, name)
+            for path in self._importing(name)
+            for imported in self._files.executed.imports.get(path, ())
+            # it may be among them by the statement alone, which did not find it
+            if imported in self._files.executed.modules
+        )
+        return {place for place in places if place}
+
+    def _place(self, path: str, name: str) -> str:
+        """What a name means by which a file was imported, if the file has it in its path."""
+        parts = path.split("/")
+        if parts[-1] == f"{name}.py":
+            return path
+        if name not in parts[:-1]:
+            return ""
+        folder = "/".join(parts[: parts.index(name) + 1])
+        init = f"{folder}/{INIT}"
+        return init if init in self._files.executed.modules else f"{folder}/"
 
     # what changed
 
@@ -198,7 +232,8 @@ class BareNames:
             before, now = self._meanings(name)
             at = self._changed_at(name, before, now)
             if at is None or at:
-                yield ChangedName(name, cause, at)
+                files = frozenset((*before.values(), *now.values())) - {""}
+                yield ChangedName(name, cause, files, at)
 
     def _decides_about_folders(self, path: str) -> bool:
         if path.rpartition("/")[2] == INIT:
@@ -217,7 +252,7 @@ class BareNames:
         }
         for name in before.holders.keys() | now.holders.keys():
             folders = before.holders.get(name, {}).keys() | now.holders.get(name, {}).keys()
-            if len(folders) > 1 or folders & moved or name == _CONFTEST_MODULE:
+            if len(folders) > 1 or folders & moved:
                 yield name
 
     def _changed_at(
@@ -239,20 +274,17 @@ class BareNames:
         if not at or not (is_in_both or name == _CONFTEST_MODULE):
             return frozenset()
         # one that was imported from elsewhere, too, may have been that for all
-        is_only_one = self._places_in_run.get(name) == {file}
+        is_only_one = self._places_in_run(name) == {file}
         return at if is_only_one and END not in at else None
 
     def _changed_by_imports(self) -> Iterator[ChangedName]:
         for path in sorted(self._files.changes):
-            before, now = (
-                _top_names((*content.imports, *content.later_imports))
-                for content in self._files.import_times(path)
-            )
+            before, now = (_top_names(content) for content in self._files.import_times(path))
             names = (before ^ now) - sys.stdlib_module_names
             for name in sorted(names & self._names_of_several if names else ()):
                 meant = {file for side in self._meanings(name) for file in side.values()}
                 if len(meant - {""}) > 1:
-                    yield ChangedName(name, path)
+                    yield ChangedName(name, path, frozenset(meant - {""}))
 
     @cached_property
     def _names_of_several(self) -> frozenset[str]:
@@ -266,9 +298,15 @@ class BareNames:
         return frozenset(name for name, of_name in places.items() if len(of_name) > 1)
 
 
-def _top_names(names: tuple[str, ...]) -> frozenset[str]:
+def _top_names(content: ImportTime) -> frozenset[str]:
     """The first parts of what a file imports, without imports that start from its package."""
+    names = (*content.imports, *content.later_imports)
     return frozenset(name.partition(".")[0] for name in names) - {""}
+
+
+def _is_package(file: str) -> bool:
+    """Whether it is a folder, as of `top_modules`."""
+    return file.endswith(("/", f"/{INIT}"))
 
 
 def _first_visits(visited: list[Visit], common: set[str]) -> dict[str, int]:

@@ -235,11 +235,11 @@ def bare_name_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
         if not (change.state_before and change.state_now):
             verb = "was added" if change.state_now else "was removed"
         reason = f"{change.path} {verb}, and `import {changed.name}` may get another file"
-        effects = [Effect(reason, (names.users(changed.name),))]
+        effects = [Effect(reason, (names.users(changed),))]
         if names.is_of_others(changed.name):
             effects = [Effect(reason)]
-        lookups = names.looked_for(changed.name, comparison.uses.reads)
-        effects += effects_of_reads(comparison, lookups, reason)
+        reads = names.asked_for(changed, comparison.uses.reads)
+        effects += effects_of_reads(comparison, reads, reason)
         here = () if changed.at is None else (Touch(comparison.imports.needing(changed.at)),)
         yield from (effect._replace(needs=(*effect.needs, *here)) for effect in effects)
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.pytest_kl.recorded import repository
 
-from .test_left_behind import impacted, record, verify
 from .test_left_behind import commit as commit_files
+from .test_left_behind import impacted, record, verify
 
 pytestmark = pytest.mark.skipif(
     sys.version_info < (3, 12), reason="symbols are recorded from 3.12 on"
@@ -20,6 +20,16 @@ LATE = "def test_b():\n    import helper\n    assert helper.WHO\n"
 EARLY = "import helper\ndef test_b(): assert helper.WHO\n"
 IN_VAIN = "try:\n    import helper\nexcept ImportError:\n    helper = None\ndef test_b(): assert not helper\n"
 BY_TEXT = "import importlib\ndef test_b(): assert importlib.import_module('helper').WHO\n"
+BY_NAME_OF_DATA = (
+    "import importlib\ndef test_b(): assert importlib.import_module('hel' + 'per').WHO\n"
+)
+BY_LIBRARY = "import pydoc\ndef test_b(): assert pydoc.locate('hel' + 'per').WHO\n"
+BY_MADE_CODE = (
+    "def test_b():\n    made = {}\n    exec('import helper', made)\n    assert made['helper'].WHO\n"
+)
+IN_VAIN_BY_DATA = (
+    "from importlib.util import find_spec\ndef test_b(): assert find_spec('hel' + 'per') is None\n"
+)
 HELPER = "WHO = 1\n"
 B = {"b/test_b.py::test_b"}
 
@@ -41,6 +51,31 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str | None], set[str]]] = {
     "a folder before, by a text": (
         {"b/helper.py": HELPER, "b/test_b.py": BY_TEXT, "z/helper.py": HELPER},
         {"z/test_z.py": PLAIN},
+        B,
+    ),
+    "a folder before, by a name of data": (
+        {"b/helper.py": HELPER, "b/test_b.py": BY_NAME_OF_DATA, "z/helper.py": HELPER},
+        {"z/test_z.py": PLAIN},
+        B,
+    ),
+    "a folder before, by a name that a library gets": (
+        {"b/helper.py": HELPER, "b/test_b.py": BY_LIBRARY, "z/helper.py": HELPER},
+        {"z/test_z.py": PLAIN},
+        B,
+    ),
+    "a folder before, by made code": (
+        {"b/helper.py": HELPER, "b/test_b.py": BY_MADE_CODE, "z/helper.py": HELPER},
+        {"z/test_z.py": PLAIN},
+        B,
+    ),
+    "who comes first imports another by a text": (
+        {"b/helper.py": HELPER, "b/test_b.py": LATE, "a/helper.py": HELPER},
+        {"a/test_a.py": "__import__('helper')\n" + PLAIN},
+        B,
+    ),
+    "what data looked for in vain": (
+        {"a/helper.py": HELPER, "b/test_b.py": IN_VAIN_BY_DATA},
+        {"a/test_a.py": PLAIN},
         B,
     ),
     "who comes first imports another": (
@@ -113,13 +148,32 @@ HARMLESS: dict[str, tuple[dict[str, str], dict[str, str | None]]] = {
         },
         {"src/helper/test_helper.py": PLAIN},
     ),
+    "beside a package that is on the path by code": (
+        {
+            "plugin.py": "import sys\nsys.path.insert(0, 'src')\n",
+            "pytest.ini": "[pytest]\naddopts = -p plugin\npythonpath = .\n",
+            "src/shop/__init__.py": HELPER,
+            "src/shop/cart.py": HELPER,
+            "b/test_b.py": "import shop.cart\n" + PLAIN,
+        },
+        {"src/shop/test_cart.py": PLAIN},
+    ),
+    "beside a folder that is on the path by code": (
+        {
+            "plugin.py": "import sys\nsys.path.insert(0, 'src')\n",
+            "pytest.ini": "[pytest]\naddopts = -p plugin\npythonpath = .\n",
+            "src/shop/cart.py": HELPER,
+            "b/test_b.py": "import shop.cart\n" + PLAIN,
+        },
+        {"src/test_cart.py": PLAIN},
+    ),
     "a folder on the path before others need it": (
         {
             "tests/helper.py": HELPER,
             "tests/test_z.py": EARLY,
-            "tests/sub/test_s.py": PLAIN,
+            "tests/m/test_m.py": PLAIN,
         },
-        {"tests/test_a.py": PLAIN},
+        {"tests/a_test.py": PLAIN},
     ),
     "the path stays as it is": (
         {

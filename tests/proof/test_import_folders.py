@@ -18,7 +18,7 @@ from kl_hooks.proof.import_folders import (
     visits,
 )
 from kl_hooks.proof.pytest_config import PytestConfig, PytestConfigs
-from tests.pytest_kl.recorded import environment, run_pytest
+from tests.pytest_kl.recorded import run_pytest
 
 DEFAULT = PytestConfig()
 NOTE = """
