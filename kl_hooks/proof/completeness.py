@@ -171,6 +171,7 @@ def _missing(
     missing = (
         *must_run,
         *(test for test in assessment.missing if test.name not in named),
+        *_uncollected(expected, reported, transferred),
     )
     for position, run in enumerate(earlier):
         lost = _lost_since(expected, reported, runs, run, is_newest=not position)
@@ -180,6 +181,21 @@ def _missing(
         reason = "only a selection ran, of tests that no configuration names"
         missing = (Missing(runs[0].receipt.run[:8], reason),)
     return missing, assessment.not_assessed
+
+
+def _uncollected(
+    expected: Expected, reported: Reported, transferred: Sequence[OtherRun]
+) -> Iterator[Missing]:
+    """The files that a hook may collect, and that were in no run that collected all files."""
+    hooks = {path: hook for other in transferred for path, hook in other.newly_collected.items()}
+    for path, hook in sorted(hooks.items()):
+        is_collected = reported.has_collected(path) or any(
+            other.collects_all and path not in other.newly_collected for other in transferred
+        )
+        if not is_collected and not expected.excludes(path):
+            yield Missing(
+                path, f"no complete run collected it, and {hook} has a hook that may do so"
+            )
 
 
 def _is_selection_of_others(expected: Expected, reported: Reported) -> bool:

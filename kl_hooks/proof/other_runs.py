@@ -25,6 +25,7 @@ from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import name_list
+from kl_hooks.proof.collecting_hooks import newly_collected
 from kl_hooks.proof.configured_selection import CONFIGURED, doctest_globs
 from kl_hooks.proof.difference import changed_states, content_of_run, difference
 from kl_hooks.proof.facts import (
@@ -166,12 +167,8 @@ class OtherRun(_OtherRun):
         """Whether the run collected this file, and so imported it, and importing it executes now what
         it did then.
         """
-        selection = self.original.receipt.selection
         imported = self.executed.modules if self.executed is not None else ()
-        collects_all = selection_limits(selection).keys() <= COUNTED_LIMITS
-        if path not in imported and (
-            not collects_all or self.original.receipt.environment.get("rootdir")
-        ):
+        if path not in imported and not self.collects_all:
             return False
         change = self.changes.changes.get(path)
         if change is None:
@@ -194,6 +191,20 @@ class OtherRun(_OtherRun):
             and not new.refused
             and _bodies(before) == _bodies(now)
         )
+
+    @cached_property
+    def newly_collected(self) -> Mapping[str, str]:
+        """File of which a hook may make tests, that it did not make when the run collected → the
+        file with the hook.
+        """
+        return newly_collected(self.changes, {test_path(name) for name in self.verdicts})
+
+    @property
+    def collects_all(self) -> bool:
+        """Whether the run collected all files."""
+        receipt = self.original.receipt
+        is_all = selection_limits(receipt.selection).keys() <= COUNTED_LIMITS
+        return is_all and not receipt.environment.get("rootdir")
 
     def _asked(self, path: str) -> bool:
         """Whether the run asked this file for all its tests."""
@@ -242,6 +253,7 @@ class OtherRun(_OtherRun):
             path.endswith(".py") or _is_doctest(differences[key], path)
             for path in differences[key].changes
         )
+        part = part or bool(newly_collected(differences[key], set(map(test_path, results))))
         derived = _derived(receipt, valid, part)._replace(tree=tree, tree_all=tree, tree_end=tree)
         return cls(
             entry._replace(receipt=derived),

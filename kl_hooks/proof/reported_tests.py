@@ -139,10 +139,15 @@ class Reported:
         this content, in parts, nothing is asked of what has no test.
         """
         return (
-            self.collected_all
-            or not self.unchanged_imports
+            not self.unchanged_imports
             or any(imported(path) for imported in self.unchanged_imports)
-            or any(f"{path}/".startswith(f"{asked.rstrip('/')}/") for asked in self.asked)
+            or self.has_collected(path)
+        )
+
+    def has_collected(self, path: str) -> bool:
+        """Whether a run on this content was asked for all files, or for the file."""
+        return self.collected_all or any(
+            f"{path}/".startswith(f"{asked.rstrip('/')}/") for asked in self.asked
         )
 
     def complete(self, path: str, doubtful: Sequence[str] = ()) -> bool:
