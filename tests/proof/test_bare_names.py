@@ -70,7 +70,7 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str | None], set[str]]] = {
     ),
     "who comes first imports another by a text": (
         {"b/helper.py": HELPER, "b/test_b.py": LATE, "a/helper.py": HELPER},
-        {"a/test_a.py": "__import__('helper')\n" + PLAIN},
+        {"a/test_a.py": "OTHER = __import__('helper')\n" + PLAIN},
         B,
     ),
     "what data looked for in vain": (

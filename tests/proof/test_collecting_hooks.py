@@ -103,5 +103,7 @@ def test_a_run_of_a_part_collects_what_it_is_asked_for(tmp_path: Path) -> None:
     commit(folder, {"cases/sub/two.yml": ""})
     assert record(folder, "test_a.py") == 0
     assert verify(folder) == 1
+    commit(folder, {"notes.md": "x"})
+    assert verify(folder) == 1
     assert record(folder, "cases") == 0
     assert verify(folder) == 0
