@@ -241,7 +241,7 @@ class BareNames:
         return is_imported_by_pytest(path, self._files.difference.pytest_config(path))
 
     def _candidates(self) -> Iterator[str]:
-        """The names of which a folder came, went, or is on the path from another moment on."""
+        """The names of which a folder was added or removed, or is on the path from another moment on."""
         before, now = self._sides
         common = {path for path, _ in before.visited} & {path for path, _ in now.visited}
         starts = [_first_visits(side.visited, common) for side in self._sides]

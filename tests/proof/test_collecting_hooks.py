@@ -38,7 +38,7 @@ EVERYWHERE = {"plugin.py": HOOK, "test_a.py": ""}
         # pytest itself makes tests of them, or loads them
         (FILES, {"cases/test_b.py": ""}, {}),
         (FILES, {"cases/deep/conftest.py": ""}, {}),
-        # it looks into no folder of these names, and for nothing that is gone
+        # it looks into no folder of these names, and a file that was removed has no tests
         (FILES, {"cases/build/two.yml": ""}, {}),
         (FILES, {"cases/one.yml": None}, {}),
         # had no test in the run, and may have some now
