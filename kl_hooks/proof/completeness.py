@@ -15,6 +15,7 @@ from kl_hooks.model.claim import Observation
 from kl_hooks.model.definitions import NamedTuple, lazy_pattern
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.symbol import split_id
+from kl_hooks.proof.collecting_hooks import newly_collected
 from kl_hooks.proof.configured_selection import collects_doctests
 from kl_hooks.proof.content_runs import NAMED, SWITCHED_OFF, ContentFacts
 from kl_hooks.proof.expected_tests import Expected, Missing
@@ -187,10 +188,12 @@ def _uncollected(
     expected: Expected, reported: Reported, transferred: Sequence[OtherRun]
 ) -> Iterator[Missing]:
     """The files that a hook may collect, and that were in no run that collected all files."""
-    hooks = {path: hook for other in transferred for path, hook in other.newly_collected.items()}
+    new_files = [newly_collected(other.changes, other.tested_files) for other in transferred]
+    hooks = {path: hook for files in new_files for path, hook in files.items()}
     for path, hook in sorted(hooks.items()):
         is_collected = reported.has_collected(path) or any(
-            other.collects_all and path not in other.newly_collected for other in transferred
+            other.collects_all and path not in files
+            for other, files in zip(transferred, new_files, strict=True)
         )
         if not is_collected and not expected.excludes(path):
             yield Missing(

@@ -192,12 +192,10 @@ class OtherRun(_OtherRun):
             and _bodies(before) == _bodies(now)
         )
 
-    @cached_property
-    def newly_collected(self) -> Mapping[str, str]:
-        """File of which a hook may make tests, that it did not make when the run collected → the
-        file with the hook.
-        """
-        return newly_collected(self.changes, {test_path(name) for name in self.verdicts})
+    @property
+    def tested_files(self) -> frozenset[str]:
+        """The files with a result in it."""
+        return frozenset(map(test_path, self.verdicts))
 
     @property
     def collects_all(self) -> bool:

@@ -19,6 +19,7 @@ from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reads import DOCS, EVERYTHING, NAMED, Read
 from kl_hooks.model.definitions import NamedTuple
 from kl_hooks.model.receipt import FACT_CLASSES
+from kl_hooks.proof.bare_names import ChangedName
 from kl_hooks.proof.comparison import Comparison
 from kl_hooks.proof.effect import ChangeRule, Effect, RunRule, TestRule, needs
 from kl_hooks.proof.facts import (
@@ -227,21 +228,27 @@ def bare_name_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
     """A test file that comes or goes changes which folders pytest puts on `sys.path`: a file that
     both contents have can be imported by a bare name only now, or no more, or another one first.
     """
+    for changed in comparison.bare_names.changed:
+        if changed.cause == change.path:
+            yield from _bare_name_effects(comparison, change, changed)
+
+
+def _bare_name_effects(
+    comparison: Comparison, change: FileChange, changed: ChangedName
+) -> Iterator[Effect]:
+    """For the tests that import a name, or looked for it."""
     names = comparison.bare_names
-    for changed in names.changed:
-        if changed.cause != change.path:
-            continue
-        verb = "changed"
-        if not (change.state_before and change.state_now):
-            verb = "was added" if change.state_now else "was removed"
-        reason = f"{change.path} {verb}, and `import {changed.name}` may get another file"
-        effects = [Effect(reason, (names.users(changed),))]
-        if names.is_of_others(changed.name):
-            effects = [Effect(reason)]
-        reads = names.asked_for(changed, comparison.uses.reads)
-        effects += effects_of_reads(comparison, reads, reason)
-        here = () if changed.at is None else (Touch(comparison.imports.needing(changed.at)),)
-        yield from (effect._replace(needs=(*effect.needs, *here)) for effect in effects)
+    verb = "changed"
+    if not (change.state_before and change.state_now):
+        verb = "was added" if change.state_now else "was removed"
+    reason = f"{change.path} {verb}, and `import {changed.name}` may get another file"
+    effects = [Effect(reason, (names.users(changed),))]
+    if names.is_of_others(changed.name):
+        effects = [Effect(reason)]
+    reads = names.asked_for(changed, comparison.uses.reads)
+    effects += effects_of_reads(comparison, reads, reason)
+    here = () if changed.at is None else (Touch(comparison.imports.needing(changed.at)),)
+    yield from (effect._replace(needs=(*effect.needs, *here)) for effect in effects)
 
 
 def _namespace_effects(comparison: Comparison, folder: str, reason: str) -> Iterator[Effect]:
