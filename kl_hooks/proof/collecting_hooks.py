@@ -19,14 +19,15 @@ def newly_collected(difference: Difference, tested: Collection[str]) -> dict[str
     had no test in the run, is no Python, and changed, if the hook's file names its ending.
 
     A hook of a `conftest.py` gets the files of its folder at any depth, that of another plugin all
-    files. `tested`: the files with a test in the run.
+    files. `tested`: the files with a test in the run. A file with such a hook that is new or
+    changed stands for all that it may collect.
     """
     waiting = {
         path: change
         for path, change in difference.changes.items()
         if path not in tested and _may_be_collected(difference, change)
     }
-    collected: dict[str, str] = {}
+    collected = {path: path for path in _changed_hooks(difference)}
     for hook, folder in _hooks(difference) if waiting else ():
         text = difference.text(hook, 1) or b""
         for path, change in waiting.items():
@@ -34,6 +35,17 @@ def newly_collected(difference: Difference, tested: Collection[str]) -> dict[str
             if is_below and (not change.state_before or _ending(path).encode() in text):
                 collected.setdefault(path, hook)
     return collected
+
+
+def _changed_hooks(difference: Difference) -> Iterator[str]:
+    for path, change in sorted(difference.changes.items()):
+        before, now = change.symbols_before, change.symbols_now
+        if now is None or _HOOKS.isdisjoint(now.names | {*map(last_name, now.hashes)}):
+            continue
+        # layout and comments are in no hash
+        is_same = before is not None and before.hashes == now.hashes
+        if not is_same and not _HOOKS.isdisjoint(_defined_names(difference, path)):
+            yield path
 
 
 def _may_be_collected(difference: Difference, change: FileChange) -> bool:

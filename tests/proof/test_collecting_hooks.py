@@ -45,6 +45,19 @@ EVERYWHERE = {"plugin.py": HOOK, "test_a.py": ""}
         (FILES, {"cases/one.yml": "ko"}, {"cases/one.yml": "cases/conftest.py"}),
         ({**FILES, "cases/a.txt": ""}, {"cases/a.txt": "1"}, {}),
         ({**FILES, "cases/tool.py": ""}, {"cases/tool.py": "1"}, {}),
+        # what it collects may have been there before
+        (
+            {"cases/one.yml": "ok"},
+            {"cases/conftest.py": HOOK},
+            {"cases/conftest.py": "cases/conftest.py"},
+        ),
+        (
+            FILES,
+            {"cases/conftest.py": HOOK.replace(".yml", ".txt")},
+            {"cases/conftest.py": "cases/conftest.py"},
+        ),
+        (FILES, {"cases/conftest.py": f"{HOOK}# a comment\n"}, {}),
+        (FILES, {"cases/conftest.py": None}, {}),
         # the name in a text is no hook
         ({"conftest.py": "X = 'pytest_collect_file'\n"}, {"two.yml": ""}, {}),
         (
@@ -106,4 +119,15 @@ def test_a_run_of_a_part_collects_what_it_is_asked_for(tmp_path: Path) -> None:
     commit(folder, {"notes.md": "x"})
     assert verify(folder) == 1
     assert record(folder, "cases") == 0
+    assert verify(folder) == 0
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="symbols are recorded from 3.12 on")
+def test_a_new_hook_is_proven_by_a_run_that_collects(tmp_path: Path) -> None:
+    program = {path: text for path, text in FILES.items() if not path.endswith("conftest.py")}
+    folder = repository(tmp_path / "program", {"pytest.ini": "[pytest]\n", **program})
+    assert record(folder) == 0
+    commit(folder, {"cases/conftest.py": HOOK})
+    assert verify(folder) == 1
+    assert record(folder, "--kl-impacted") == 0
     assert verify(folder) == 0
