@@ -20,7 +20,7 @@ def newly_collected(difference: Difference, tested: Collection[str]) -> dict[str
 
     A hook of a `conftest.py` gets the files of its folder at any depth, that of another plugin all
     files. `tested`: the files with a test in the run. A file with such a hook that is new or
-    changed stands for all that it may collect.
+    changed is one of them, in place of all that it may collect.
     """
     waiting = {
         path: change

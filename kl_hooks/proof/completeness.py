@@ -195,10 +195,13 @@ def _uncollected(
             other.collects_all and path not in files
             for other, files in zip(transferred, new_files, strict=True)
         )
-        if not is_collected and not expected.excludes(path):
-            yield Missing(
-                path, f"no complete run collected it, and {hook} has a hook that may do so"
-            )
+        if is_collected or expected.excludes(path):
+            continue
+        if path == hook:
+            reason = "it has a hook that collects files, and no complete run has collected with it"
+        else:
+            reason = f"no complete run collected it, and {hook} has a hook that may do so"
+        yield Missing(path, reason)
 
 
 def _is_selection_of_others(expected: Expected, reported: Reported) -> bool:
