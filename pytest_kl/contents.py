@@ -287,7 +287,8 @@ def _of_loggers(value: Any) -> list[Any]:
         state = attributes_of(logger) or {}
         further = sorted(state.keys() - _OF_LOGGER)
         if further:
-            parts += [state.get("name"), *further, *(state[name] for name in further)]
+            # what is in them is not looked at: a logger refers to whatever a program has
+            parts += [state.get("name"), *further, *(_key(state[name]) for name in further)]
         if not (
             state.get("level")
             or state.get("handlers")

@@ -317,6 +317,9 @@ class Tracer:
         """The module of that name; None where values die with the process."""
         self._reads_module = reads
         """The module of that name, which a child process loads by its path."""
+        # first, since who keeps states asks for the paths of what is there already
+        self._paths: dict[str, str | None] = {}
+        """co_filename → path from the top; None: no business of ours."""
         self.states: Any = states and states.States(self._path, self._state_read)
         """What tests leave behind; None where that ends with the process."""
         self._states_module = states
@@ -344,8 +347,6 @@ class Tracer:
         """The same of all functions that store what they compute."""
         self._thread = threading.get_ident()
         self._numbered: list[Context] = []
-        self._paths: dict[str, str | None] = {}
-        """co_filename → path from the top; None: no business of ours."""
         self._numbers: dict[tuple[str, str, int, int], int] = {}
         self._known: dict[int, int] = {}
         """Identity of a code object → its number: its own hash is computed from all of its

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
 import pytest
 
+from pytest_kl import states
+from pytest_kl.tracer import Tracer
 from tests.support import Checkout, checkout
 
 pytestmark = pytest.mark.skipif(
@@ -132,3 +135,17 @@ def test_a_value_that_died_keeps_nobody_bound(tmp_path: Path, home: Path) -> Non
     impacted = repo.kl("proof", "impacted").stdout
     assert "test_first" in impacted
     assert "test_second" not in impacted
+
+
+def test_a_recording_begins_where_loggers_refer_to_much(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Context:
+        def __init__(self, depth: int) -> None:
+            self.inner = [Context(depth - 1) for _ in range(3 if depth else 0)]
+
+    logger = logging.getLogger("shop.early")
+    monkeypatch.setattr(logger, "context", Context(4), raising=False)
+    tracer = Tracer(str(tmp_path), states=states)
+    assert tracer.states is not None
+    assert not tracer.trouble
