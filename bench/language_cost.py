@@ -3,7 +3,7 @@ what a cold graph of many files does:
 `python -m bench.language_cost [--files 10000] [--rounds 3] FOLDER …`.
 
 A folder has sources of one language, such as a clone; nothing of it is run. Between the two is
-a walk that asks the kind of every named node: nobody who reads a tree in Python can be faster. For
+a walk that asks the kind of every named node: no reader of the tree in Python is faster. For
 a cold graph the files are copied until there are as many as asked. With Python's files the limit is
 `ast.parse`. CPU seconds, the least of interleaved rounds.
 """
@@ -23,7 +23,7 @@ from typing import Final
 from bench.measure import cost
 from kl_hooks.code.file_facts import no_garbage_collection
 from kl_hooks.code.languages import scan_file, scanners_of
-from kl_hooks.code.scanner import grammars
+from kl_hooks.code.scanner.grammars import parser_of
 from kl_hooks.workspace import open_workspace
 
 GRAMMARS: Final = {".rs": "rust", ".ts": "typescript", ".tsx": "tsx", ".js": "javascript"}
@@ -54,7 +54,7 @@ def parse(contents: Mapping[str, bytes]) -> None:
     for path, content in contents.items():
         grammar = GRAMMARS.get(Path(path).suffix)
         if grammar:
-            grammars._parser(grammar).parse(content)
+            parser_of(grammar).parse(content)
         else:
             ast.parse(content)
 
@@ -63,7 +63,7 @@ def walk(contents: Mapping[str, bytes]) -> None:
     """Parse, and ask the kind of every named node."""
     kinds = set()
     for path, content in contents.items():
-        cursor = grammars._parser(GRAMMARS[Path(path).suffix]).parse(content).walk()
+        cursor = parser_of(GRAMMARS[Path(path).suffix]).parse(content).walk()
         is_going_down = True
         while True:
             if is_going_down:

@@ -308,8 +308,8 @@ def _of_loggers(value: Any) -> list[Any]:
 
 def _of_member(value: Any) -> list[Any] | None:
     """The value of a member of an enumeration, where something can be stored in it."""
-    own: dict[str, Any] = object.__getattribute__(value, "__dict__")
-    return [own["_value_"]] if type(own.get("_value_")) in CONTAINERS else None
+    content = (attributes_of(value) or {}).get("_value_")
+    return [content] if type(content) in CONTAINERS else None
 
 
 def _of_context(value: ContextVar[Any]) -> list[Any]:
@@ -400,8 +400,13 @@ _INSIDE_OF_LIBRARY: Final = _FOLLOWED | {StringIO, BytesIO, *FILES}
 
 
 def _attributes_of_local(value: local) -> Any:
-    """What an object has in this thread (`threading.local`)."""
-    return local.__getattribute__(value, "__dict__")
+    """What an object has in this thread (`threading.local`). Where the thread has not used it yet, a
+    subclass of the program is set up for it by that, as by the first use in a test.
+    """
+    try:
+        return local.__getattribute__(value, "__dict__")
+    except Exception:  # its own `__init__` failed: a test that uses it sees that
+        return None
 
 
 def _dictionary_of(kind: type) -> Callable[[Any], Any] | None:

@@ -165,8 +165,8 @@ class _Of:
         return self._value
 
 
-class _Result:
-    """What a function returned; it lives no longer for that where it can be referred to."""
+class _Unowned:
+    """An object that is somewhere else; it lives no longer for us where it can be referred to."""
 
     def __init__(self, value: Any, name: str, file: str) -> None:
         self._value: Callable[[], Any]
@@ -282,7 +282,7 @@ class Holder:
 
     def is_torn_down(self) -> bool:
         """Whether it is the value of a fixture that was torn down, or an object that died."""
-        return type(self.place) in (_ValueOf, _Result) and self.value() is MISSING
+        return type(self.place) in (_ValueOf, _Unowned) and self.value() is MISSING
 
     def is_quiet(self) -> bool:
         """Whether it is a class to which no code stores, as far as is known."""
@@ -734,8 +734,9 @@ class States:
             return
         elif type(value) is MethodType and not issubclass(type(value.__self__), type | ModuleType):
             # several methods may share an object that has no name itself
-            itself = _Of(value.__self__, name, value.__code__.co_filename)
-            yield self._holder(itself, identity(value.__self__), _UNNAMED, value.__self__)
+            function = value.__func__
+            file = function.__code__.co_filename if type(function) is FunctionType else ""
+            yield self._without_name(value.__self__, name, file)
         elif issubclass(type(value), _LOGGING["Logger"]):
             yield self._loggers  # what is set of others decides about it, too
             if type(value) is _LOGGING["Logger"]:
@@ -787,6 +788,15 @@ class States:
         if holder is None:
             self._places.append(place)
             holder = self._holders[key] = self._same_object(value) or self._new(place, name, value)
+        return holder
+
+    def _without_name(self, value: Any, name: str, file: str) -> Holder:
+        """The holder for an object that code gets from a function, or by a method of it."""
+        holder = self._same_object(value)
+        if holder is None:
+            place = _Unowned(value, name, file)
+            self._places.append(place)
+            holder = self._new(place, name, value)
         return holder
 
     def _same_object(self, value: Any) -> Holder | None:
@@ -883,8 +893,7 @@ class States:
         if len(results) >= _MOST_RESULTS or self._contents.node(value) is None:
             return
         # not by the name of the function, which means what it computes
-        place = _Result(value, f"{code.co_name}{_UNNAMED}", code.co_filename)
-        holder = self._holder(place, identity(value), place.name, value)
+        holder = self._without_name(value, f"{code.co_name}{_UNNAMED}", code.co_filename)
         if holder in results:
             return
         results.append(holder)

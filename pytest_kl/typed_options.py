@@ -1,8 +1,7 @@
 """Options of pytest that were typed, and by which tests may end otherwise than as configured.
 
-The content states with which options its tests run (`addopts`). Which of the others matter nobody
-can know of all plugins and conftest.py files, so that those count which are not known to be
-harmless.
+The content states with which options its tests run (`addopts`). Which of the others matter can't be
+known of all plugins and conftest.py files, so that those count which are not known to be harmless.
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ _STRICTER: Final = """
 _JUDGED_ELSEWHERE: Final = "confcutdir noconftest"
 """See `environment.weakened`; also for what `-W` adds."""
 _REPEATED: Final = {"override_ini": "-o", "plugins": "-p", "pythonwarnings": "-W"}
+_OF_KL: Final = "kl kl_audit kl_impacted kl_strict kl_symbols kl_symbols_subprocess kl_unrecorded"
 _OF_PLUGINS: Final = """
     alluredir clean_alluredir cov_append cov_branch cov_config cov_context cov_fail_under
     cov_precision cov_report cov_source create_db css dist distload force_reruns htmlpath
@@ -54,7 +54,9 @@ _OF_PLUGINS: Final = """
 """
 """Of coverage, distribution, order, repetition, time limits and reports."""
 _HARMLESS: Final = frozenset(
-    " ".join((_OF_REPORTS, _OF_SELECTION, _STRICTER, _JUDGED_ELSEWHERE, _OF_PLUGINS)).split()
+    " ".join(
+        (_OF_REPORTS, _OF_SELECTION, _STRICTER, _JUDGED_ELSEWHERE, _OF_KL, _OF_PLUGINS)
+    ).split()
 )
 _HARMLESS_SETTINGS: Final = (
     "addopts",
@@ -104,7 +106,7 @@ def typed_options(config: pytest.Config) -> list[str]:
     options: list[str] = []
     for name, value in sorted(vars(with_typed).items()):
         before = getattr(without, name, None)
-        if value == before or name in _HARMLESS or name.startswith("kl"):
+        if value == before or name in _HARMLESS:
             continue
         if name in _REPEATED:
             options += _repeated(_REPEATED[name], value or (), before or ())

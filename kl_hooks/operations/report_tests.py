@@ -19,6 +19,7 @@ from kl_hooks.model.receipt import REFUTES, run_outcome
 from kl_hooks.model.symbol import TestName
 from kl_hooks.model.text import name_list
 from kl_hooks.proof.facts import STALE, VALID
+from kl_hooks.proof.other_runners import REPORTED
 from kl_hooks.proof.since_pass import since_pass
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ _CODES: Final = {
 was not recorded."""
 _NOT_RUN: Final = "."
 _FAILED: Final = "fe"
-_IMPORTED: Final = "junit"
-"""The source of receipts with results that another tool wrote (`kl evidence import junit`)."""
 _MOST_RUNS: Final = 30
 _MOST_TESTS: Final = 50_000
 _MOST_EXPLAINED: Final = 50
@@ -151,7 +150,7 @@ def _newest_runs(evidence: Snapshot) -> list[Entry]:
         for entry in evidence.runs(_MOST_RUNS)
         if not ran_no_test(entry.receipt.selection, entry.receipt.result)
     ]
-    imported = recent(evidence.db, _MOST_RUNS, _IMPORTED) if evidence.db else []
+    imported = recent(evidence.db, _MOST_RUNS, REPORTED) if evidence.db else []
     return newest_first([*runs, *imported])[:_MOST_RUNS][::-1]
 
 
@@ -160,7 +159,7 @@ def _imported_names(entries: Iterable[Entry]) -> set[str]:
     return {
         result.subject.removeprefix("test:")
         for entry in entries
-        if entry.receipt.source == _IMPORTED
+        if entry.receipt.source == REPORTED
         for result in _test_results(entry.receipt)
     }
 
@@ -175,9 +174,7 @@ def _test_results(receipt: Receipt) -> Iterator[Evidence]:
 def _number_of_runs(evidence: Snapshot) -> int:
     if evidence.db is None:
         return 0
-    row = evidence.db.row(
-        "SELECT COUNT(*) FROM receipt WHERE source IN ('pytest', ?)", (_IMPORTED,)
-    )
+    row = evidence.db.row("SELECT COUNT(*) FROM receipt WHERE source IN ('pytest', ?)", (REPORTED,))
     return int(row[0]) if row else 0
 
 
@@ -199,7 +196,7 @@ def _run(receipt: Receipt, origin: str, texts: ReportTexts) -> dict[str, Any]:
 
 def _maker(receipt: Receipt, origin: str) -> str:
     """`ci`, `agent`, `here`, `imported`, or who signed it; no name of a user or a machine."""
-    if receipt.source == _IMPORTED:
+    if receipt.source == REPORTED:
         return "imported"
     if origin != "local":
         return origin.partition(":")[0]
@@ -242,7 +239,7 @@ def _history(runs: Runs, entries: Sequence[Entry]) -> dict[str, _Attempts]:
     history: dict[str, _Attempts] = {}
     name_of = cache(lambda subject: runs.names.current(lasting_name(subject.removeprefix("test:"))))
     for at, entry in enumerate(entries):
-        is_imported = entry.receipt.source == _IMPORTED
+        is_imported = entry.receipt.source == REPORTED
         for result in _test_results(entry.receipt):
             if is_imported:
                 # its writer names tests as it likes: they need not be paths

@@ -19,14 +19,12 @@ from kl_hooks.proof.collecting_hooks import newly_collected
 from kl_hooks.proof.configured_selection import collects_doctests
 from kl_hooks.proof.content_runs import NAMED, SWITCHED_OFF, ContentFacts
 from kl_hooks.proof.expected_tests import Expected, Missing
-from kl_hooks.proof.other_runners import outdated_tests, unreported_files
+from kl_hooks.proof.other_runners import REPORTED, outdated_tests, unreported_files
 from kl_hooks.proof.other_runs import OtherRun, unsettled
 from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.reported_tests import Reported
 from kl_hooks.proof.run_rules import JudgedRun
 
-_OK, _NO_TESTS = 0, 5
-"""Exit statuses of pytest."""
 _INNER: Final = lazy_pattern(r"(?=::|\[)")
 """Where the name of a class, function or parameter follows in a node ID."""
 
@@ -49,66 +47,42 @@ class Completeness(NamedTuple):
     def of(cls, runs: Sequence[JudgedRun], facts: ContentFacts) -> Completeness:
         """Compare the union of the runs of each environment with what is expected."""
         counting = [judged for judged in runs if judged.counts]
-        whole = {judged.entry.id for judged in counting if judged.is_whole}
         if not counting or facts.expected is None:
             return cls([judged.entry for judged in counting if judged.is_whole])
         expected = facts.expected()
         if outdated := tuple(outdated_tests(facts)):
+            return cls._of_missing(outdated, expected)
+        reports = [
+            judged.entry
+            for judged in counting
+            if judged.run.receipt.source == REPORTED and judged.is_whole
+        ]
+        # a report names tests as its writer likes: only the files are compared
+        unreported = tuple(unreported_files(expected, reports)) if reports else ()
+        together = [_Together.of(group, runs, facts) for group in _by_environment(counting)]
+        complete = [group for group in together if not group.missing]
+        alone = [
+            *(() if unreported else reports),
+            *(run for part in complete for run in part.whole),
+        ]
+        joint = [group.entries for group in complete if not group.whole]
+        not_assessed = next((group.not_assessed for group in complete if group.not_assessed), ())
+        if alone or joint:
+            removed = dict.fromkeys(words for group in complete for words in group.removed)
             return cls(
-                missing=outdated, notes=expected.notes, reasons=tuple(_missing_words(outdated))
+                alone,
+                [entry for entries in joint for entry in entries],
+                tuple(map(_joint_observation, joint)),
+                not_assessed=not_assessed,
+                notes=(*expected.notes, *removed),
             )
-        alone: list[Entry] = []
-        reports: list[Entry] = []
-        groups: dict[tuple[str, ...], list[Entry]] = {}
-        for judged in counting:
-            receipt = judged.run.receipt
-            if receipt.source == "pytest":
-                groups.setdefault(environment_key(receipt), []).append(judged.entry)
-            elif judged.is_whole:
-                reports.append(judged.entry)
-        is_collected = any(_has_collected_all(judged) for judged in runs)
-        parts: list[Entry] = []
-        joint: list[Observation] = []
-        not_assessed: tuple[str, ...] = ()
-        least_missing: tuple[Missing, ...] | None = None
-        if reports:
-            # a report names tests as its writer likes: only the files are compared
-            unreported = tuple(unreported_files(expected, reports))
-            if unreported:
-                least_missing = unreported
-            else:
-                alone += reports
-        removed: dict[str, None] = {}
-        for group in groups.values():
-            own = [entry for entry in group if entry.id not in facts.other_runs]
-            earlier = facts.earlier_runs(own[-1] if own else group[0])
-            missing, unsure = _missing(expected, group, earlier, facts.other_runs, is_collected)
-            if missing:
-                if least_missing is None or len(missing) < len(least_missing):
-                    least_missing = missing
-                continue
-            not_assessed = not_assessed or unsure
-            removed |= dict.fromkeys(_removed_words(group, earlier if own else (), facts))
-            complete = [
-                entry
-                for entry in group
-                if entry.id in whole
-                and not _missing(expected, [entry], earlier, facts.other_runs, is_collected)[0]
-            ]
-            alone += complete
-            if not complete:
-                parts += group
-                joint.append(_joint_observation(group))
-        if alone or parts:
-            notes = (*expected.notes, *removed)
-            return cls(alone, parts, tuple(joint), (), not_assessed, notes)
-        missing = least_missing or ()
-        return cls(
-            missing=missing,
-            not_assessed=not_assessed,
-            notes=expected.notes,
-            reasons=tuple(_missing_words(missing)),
-        )
+        least = (unreported, *(group.missing for group in together))
+        return cls._of_missing(min(filter(None, least), key=len, default=()), expected)
+
+    @classmethod
+    def _of_missing(cls, missing: tuple[Missing, ...], expected: Expected) -> Completeness:
+        reasons = tuple(_missing_words(missing))
+        return cls(missing=missing, notes=expected.notes, reasons=reasons)
 
     def without(self, unsettled_tests: Sequence[Missing]) -> Completeness:
         """The same, where these tests must run before anything is complete."""
@@ -123,17 +97,61 @@ class Completeness(NamedTuple):
         )
 
 
-def _has_collected_all(judged: JudgedRun) -> bool:
-    """Whether a run of this content collected all files without an error, and so imported them; it
-    may have run no test, as `--kl-impacted` where nothing is to run.
-    """
+class _Together(NamedTuple):
+    """What the runs of one environment report together."""
+
+    entries: Sequence[Entry]
+    whole: Sequence[Entry] = ()
+    """Those that report everything, each by itself."""
+    missing: tuple[Missing, ...] = ()
+    not_assessed: tuple[str, ...] = ()
+    removed: Sequence[str] = ()
+    """Notes on tests that earlier runs had."""
+
+    @classmethod
+    def of(
+        cls, group: Sequence[JudgedRun], runs: Sequence[JudgedRun], facts: ContentFacts
+    ) -> _Together:
+        """Compare these runs with what is expected. `runs`: all of the content."""
+        assert facts.expected is not None
+        expected = facts.expected()
+        entries = [judged.entry for judged in group]
+        own = [entry for entry in entries if entry.id not in facts.other_runs]
+        earlier = facts.earlier_runs(own[-1] if own else entries[0])
+        environment = environment_key(group[0].run.receipt)
+        is_collected = any(_has_collected_all(judged, environment) for judged in runs)
+        missing, not_assessed = _missing(expected, entries, earlier, facts.other_runs, is_collected)
+        if missing:
+            return cls(entries, missing=missing)
+        whole = [
+            judged.entry
+            for judged in group
+            if judged.is_whole
+            and not _missing(expected, [judged.entry], earlier, facts.other_runs, is_collected)[0]
+        ]
+        removed = tuple(_removed_words(entries, earlier if own else (), facts))
+        return cls(entries, whole, (), not_assessed, removed)
+
+
+def _by_environment(counting: Sequence[JudgedRun]) -> Iterable[list[JudgedRun]]:
+    """The runs of pytest."""
+    groups: dict[tuple[str, ...], list[JudgedRun]] = {}
+    for judged in counting:
+        if judged.run.receipt.source != REPORTED:
+            groups.setdefault(environment_key(judged.run.receipt), []).append(judged)
+    return groups.values()
+
+
+def _has_collected_all(judged: JudgedRun, environment: tuple[str, ...]) -> bool:
+    """Whether a run of this content collected all files, and so imported them, in an environment."""
     receipt = judged.run.receipt
     return (
-        receipt.source == "pytest"
+        receipt.source != REPORTED
+        and environment_key(receipt) == environment
         and judged.run.other is None
-        and receipt.result.get("exit") in (_OK, _NO_TESTS)
         and judged.run.limits.keys() <= COUNTED_LIMITS
         and not receipt.environment.get("rootdir")
+        and judged.has_collected
     )
 
 

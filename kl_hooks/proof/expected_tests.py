@@ -191,6 +191,7 @@ def _is_end_of_one(example: str, names: Iterable[str]) -> bool:
     return any(f".{name}".endswith(f".{example}") for name in names)
 
 
+NOT_REPORTED: Final = "not reported"
 _NOT_IMPORTED: Final = "no complete run imported it, as pytest does to collect it"
 
 
@@ -209,7 +210,7 @@ def compare_file(
             return [Missing(path, _NOT_IMPORTED)], []
         return [], [path] if doubtful else []
     lost = [
-        Missing(f"{path}::{name}", "not reported")
+        Missing(f"{path}::{name}", NOT_REPORTED)
         for name in certain
         if not _was_reported(reported, path, name)
     ]

@@ -27,7 +27,7 @@ from kl_hooks.proof.content_runs import ContentFacts
 from kl_hooks.proof.expected_tests import Expected
 from kl_hooks.proof.gate_verdict import GateFacts, decide, for_environment, not_assessed
 from kl_hooks.proof.left_behind import compared_runs
-from kl_hooks.proof.other_runners import SOURCE
+from kl_hooks.proof.other_runners import REPORTED
 from kl_hooks.proof.other_runs import environments_of
 from kl_hooks.proof.repeated_failures import results_of_content
 from kl_hooks.proof.test_names import TestNames
@@ -38,8 +38,9 @@ from kl_hooks.workspace import Workspace
 NOTHING_TRACKED: Final = "the content tree is empty: git tracks no file yet"
 _PYTHON: Final = (".py",)
 _EARLIER: Final = 5
-_REPORTS: Final = 10
 """How many earlier complete runs are looked at for what they reported."""
+_REPORTS: Final = 10
+"""How many reports of other runners are."""
 
 
 def judge(
@@ -158,7 +159,7 @@ def _reports(db: Database | None) -> list[Entry]:
     """The newest reports of other runners that were imported here: not those of other people, who
     may run more than is run here.
     """
-    entries = recent(db, _REPORTS, SOURCE) if db is not None else ()
+    entries = recent(db, _REPORTS, REPORTED) if db is not None else ()
     return [entry for entry in entries if not entry.origin.startswith(IMPORTED)]
 
 

@@ -163,13 +163,13 @@ def top_modules(paths: Iterable[str], folders: Collection[str]) -> dict[str, dic
             if folder not in folders:
                 continue
             inside = path[len(folder) + 1 :] if folder else path
-            name, slash, rest = inside.partition("/")
+            name, slash, in_package = inside.partition("/")
             name = name.removesuffix(".py") if not slash else name
             if not name.isidentifier():
                 continue
             holders = modules.setdefault(name, {})
-            package = path[: len(path) - len(rest)]
-            if rest == _INIT:
+            package = path[: len(path) - len(in_package)]
+            if in_package == _INIT:
                 holders[folder] = path
             elif not slash:
                 # a package comes before a module of its name

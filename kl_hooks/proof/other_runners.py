@@ -13,11 +13,10 @@ from kl_hooks.code.languages import is_file_module
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.model.symbol import split_id
 from kl_hooks.proof.content_runs import ContentFacts
-from kl_hooks.proof.expected_tests import Expected, Missing
+from kl_hooks.proof.expected_tests import NOT_REPORTED, Expected, Missing
 
-SOURCE: Final = "junit"
-"""The source of their receipts."""
-NOT_REPORTED: Final = "reported by no run"
+REPORTED: Final = "junit"
+"""The source of receipts with results that another tool wrote (`kl evidence import junit`)."""
 
 
 def outdated_tests(facts: ContentFacts) -> list[Missing]:
@@ -59,7 +58,7 @@ def unreported_files(expected: Expected, reports: Sequence[Entry]) -> list[Missi
 
 def _tests(entry: Entry) -> Iterator[tuple[str, str]]:
     """(file, test) of the tests of a receipt whose files are of other languages than Python."""
-    if entry.receipt.source != SOURCE:
+    if entry.receipt.source != REPORTED:
         return
     for result in entry.receipt.evidence:
         test = split_id(result.subject)[1]

@@ -406,15 +406,23 @@ def _results_of(entry: Entry) -> dict[str, Evidence]:
 
 def _together(receipt: Receipt, verdicts: dict[str, Verdict]) -> dict[str, Verdict]:
     """Where a hook of the repository judges all tests together, all results are valid or none."""
-    checks = receipt.selection.get("session_checks")
+    checks = session_checks(receipt)
     if not checks or all(verdict.state == VALID for verdict in verdicts.values()):
         return verdicts
-    files = [str(check) for check in checks] if isinstance(checks, list | tuple) else ["a hook"]
-    why = f"{name_list(files, 3)} judges all tests together, and not all are as they were"
+    why = f"{checks}, and not all are as they were"
     return {
         name: Verdict(STALE, why) if verdict.state == VALID else verdict
         for name, verdict in verdicts.items()
     }
+
+
+def session_checks(receipt: Receipt) -> str:
+    """`conftest.py judges all tests together`; empty where no hook of the repository does."""
+    files = receipt.selection.get("session_checks")
+    if not files:
+        return ""
+    names = list(map(str, files)) if isinstance(files, list | tuple) else ["a hook"]
+    return f"{name_list(names, 3)} judges all tests together"
 
 
 def _derived(receipt: Receipt, valid: Sequence[Evidence], part: bool) -> Receipt:

@@ -17,6 +17,7 @@ from kl_hooks.model.receipt import REFUTES, Receipt, counted_outcome
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
 from kl_hooks.proof.content_runs import ContentRun, first_of
+from kl_hooks.proof.other_runs import session_checks
 
 _TESTS_FAILED: Final = "tests_failed"
 """The rule that a failed run breaks."""
@@ -31,6 +32,8 @@ _LIMIT_OPTIONS: Final = {
     "config_file": "-c",
 }
 """Key of a run's selection → the option of pytest."""
+_COLLECTED: Final = (0, 5)
+"""Exit statuses of pytest: all passed, and no test was run."""
 _NOTHING_RUN: Final = ("collect_only", "setup_only", "setup_plan")
 
 
@@ -73,6 +76,15 @@ class JudgedRun(NamedTuple):
         if not self.has_failed:
             return self.counts
         return not any(rule(self.run) for rule in RULES if rule is not tests_failed)
+
+    @property
+    def has_collected(self) -> bool:
+        """Whether it collected without an error, and nothing speaks against it but that no test
+        passed, as where `--kl-impacted` has nothing to run.
+        """
+        receipt = self.run.receipt
+        is_ended = receipt.result.get("exit") in _COLLECTED and not receipt.moved
+        return is_ended and not any(rule(self.run) for rule in RULES if rule is not nothing_passed)
 
     @property
     def is_whole(self) -> bool:
@@ -155,11 +167,10 @@ def tests_not_called(run: ContentRun) -> Reason | None:
 
 def judged_as_a_part(run: ContentRun) -> Reason | None:
     """A hook of the repository judges all tests together, and not all ran."""
-    checks = run.receipt.selection.get("session_checks")
+    checks = session_checks(run.receipt)
     if not checks or not run.limits:
         return None
-    hooks = first_of(checks, len(checks) if isinstance(checks, list | tuple) else None)
-    return Reason("judged_as_a_part", f"{hooks} judges all tests together, and only a part ran")
+    return Reason("judged_as_a_part", f"{checks}, and only a part ran")
 
 
 def no_test_run(run: ContentRun) -> Reason | None:

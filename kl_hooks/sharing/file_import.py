@@ -16,7 +16,7 @@ from kl_hooks.sharing.attestation import add_receipts, import_flaw
 from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace
 
-TEST: Final = "test:"
+_TEST: Final = "test:"
 _RECEIPTS: Final = ("receipts", "bundle")
 """The readers of what kl wrote, which stays as it is."""
 
@@ -83,9 +83,9 @@ def _named_as_in_graph(ws: Workspace, receipts: list[SignedReceipt]) -> list[Sig
         name
         for signed in receipts
         for evidence in signed.receipt.evidence
-        if evidence.subject.startswith(TEST)
+        if evidence.subject.startswith(_TEST)
         # pytest's own names; the graph of a project of Python alone need not be read for them
-        and language_of((name := evidence.subject.removeprefix(TEST)).partition("::")[0])
+        and language_of((name := evidence.subject.removeprefix(_TEST)).partition("::")[0])
         != "Python"
     }
     if ws.repo is None or not reported:
@@ -96,8 +96,9 @@ def _named_as_in_graph(ws: Workspace, receipts: list[SignedReceipt]) -> list[Sig
         signed._replace(
             receipt=signed.receipt._replace(
                 evidence=tuple(
-                    evidence._replace(subject=TEST + renamed[name])
-                    if (name := evidence.subject.removeprefix(TEST)) in renamed
+                    # the report named no file of it
+                    evidence._replace(subject=_TEST + redact(renamed[name]))
+                    if (name := evidence.subject.removeprefix(_TEST)) in renamed
                     else evidence
                     for evidence in signed.receipt.evidence
                 )

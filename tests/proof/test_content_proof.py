@@ -245,6 +245,21 @@ def test_a_run_that_collected_everything_counts_the_cases_too() -> None:
     assert numbers([made("a1", *A, selection={"collected": "9"})]) == ProvenTests(proven=2)
 
 
+def test_who_collects_a_module_imports_it_in_that_environment() -> None:
+    others = other_run(made("a1", *A, selection=PART), dict.fromkeys(A, Verdict(VALID)))
+    content = wanted("test_a.py", imported=frozenset({"shop.py"}))
+
+    def tier(environment: Mapping[str, str]) -> str:
+        nothing = {**DONE, "exit": 5, "verdict": "inconclusive"}
+        selection = {"collected": 2, "deselected": 2}
+        collecting = run("a2", evidence=(), result=nothing, selection=selection, **environment)
+        entries = [collecting, *entries_of(others)]
+        return proof(entries, {}, expected=lambda: content, other_runs=others).tier.word
+
+    assert tier({}) == "inferred"
+    assert tier({"environment": {"python": "3.9.1"}}) == "guessed"
+
+
 def test_only_what_source_surely_defines_is_missing_from_the_records() -> None:
     broken = DefinedTests({"test_one": True}, {}, error="not Python")
     content = CONTENT._replace(functions={"test_a.py": broken})

@@ -52,8 +52,7 @@ TESTS = {
 
 @pytest.mark.parametrize("name", TESTS)
 def test_the_test_alone_passes_and_proves_nothing(tmp_path: Path, home: Path, name: str) -> None:
-    files = {".kl/config.yaml": "version: 1\n", ".gitignore": "__pycache__/\n.pytest_cache/\n"}
-    repo = checkout(tmp_path / "shop", files=files | TESTS[name])
+    repo = checkout(tmp_path / "shop", files=TESTS[name])
     assert repo.pytest("-q").returncode == 0
     assert repo.kl("verify").returncode == 0
     source = (repo.root / "database.py").read_text()

@@ -187,8 +187,6 @@ def test_a_module_without_examples_is_imported_where_nothing_is_to_run(
     tmp_path: Path, home: Path
 ) -> None:
     files = {
-        ".kl/config.yaml": "version: 1\n",
-        ".gitignore": "__pycache__/\n.pytest_cache/\n",
         "pytest.ini": "[pytest]\naddopts = --doctest-modules\n",
         "shop/__init__.py": "",
         "test_shop.py": "def test_shop():\n    pass\n",

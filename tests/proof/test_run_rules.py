@@ -32,6 +32,28 @@ def prove(*entries: Entry, content: Any = CONTENT, **facts: Any) -> Proof:
     return proof(entries, {}, expected=lambda: content, **facts)
 
 
+NO_TESTS = {**DONE, "exit": 5, "verdict": "inconclusive"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "has_collected"),
+    [
+        ({}, True),
+        ({"result": NO_TESTS, "evidence": ()}, True),
+        ({"result": {**NO_TESTS, "exit": 2}, "evidence": ()}, False),
+        ({"result": NO_TESTS, "evidence": (), "moved": True}, False),
+        ({"result": NO_TESTS, "evidence": (), "selection": {"weakened": ["-c x"]}}, False),
+        ({"result": NO_TESTS, "evidence": (), "tree_all": THERE}, False),
+        ({"result": FAILED}, False),
+    ],
+)
+def test_a_run_without_tests_may_have_collected_all(
+    changes: dict[str, Any], has_collected: bool
+) -> None:
+    run_of_part = ContentRun(made("a4", *A, **changes), trees=(HERE,))
+    assert judge_run(run_of_part).has_collected == has_collected
+
+
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
@@ -40,6 +62,7 @@ def prove(*entries: Entry, content: Any = CONTENT, **facts: Any) -> Proof:
         ({"moved": True}, "weak_observation"),
         ({"selection": {"weakened": ["-p no:x"]}}, "weaker_than_configured"),
         ({"selection": {"not_called": {"by": "a.py", "tests": 1}}}, "tests_not_called"),
+        ({"selection": {"session_checks": ["conftest.py"], "keyword": "x"}}, "judged_as_a_part"),
         ({"selection": {"setup_plan": True}}, "no_test_run"),
         ({"tree_all": THERE}, "untracked_files"),
         (

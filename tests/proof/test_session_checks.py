@@ -37,8 +37,6 @@ TEST = "import shop\n\n\ndef test_{name}():\n    assert shop.call('{name}')\n"
 @pytest.mark.parametrize("name", CHECKS)
 def test_only_a_complete_run_counts(tmp_path: Path, home: Path, name: str) -> None:
     files = {
-        ".kl/config.yaml": "version: 1\n",
-        ".gitignore": "__pycache__/\n.pytest_cache/\n",
         "pytest.ini": "[pytest]\npythonpath = .\n",
         "shop.py": SHOP,
         "conftest.py": CHECKS[name],
@@ -56,8 +54,6 @@ def test_only_a_complete_run_counts(tmp_path: Path, home: Path, name: str) -> No
 
 def test_a_part_of_the_tests_is_none_of_a_whole(tmp_path: Path, home: Path) -> None:
     files = {
-        ".kl/config.yaml": "version: 1\n",
-        ".gitignore": "__pycache__/\n.pytest_cache/\n",
         "conftest.py": (
             "import os\n\n\ndef pytest_sessionfinish(session):\n"
             "    if session.testscollected > 1:\n        session.exitstatus = 1\n"
@@ -75,8 +71,6 @@ def test_a_part_of_the_tests_is_none_of_a_whole(tmp_path: Path, home: Path) -> N
 @SYMBOLS
 def test_a_hook_that_only_reads_the_status_changes_nothing(tmp_path: Path, home: Path) -> None:
     files = {
-        ".kl/config.yaml": "version: 1\n",
-        ".gitignore": "__pycache__/\n.pytest_cache/\n",
         "conftest.py": (
             "def pytest_sessionfinish(session):\n    print('ended', session.exitstatus)\n"
         ),

@@ -83,8 +83,6 @@ WAYS = {
 
 def recorded(folder: Path, source: str, stores: str, expects: str) -> Checkout:
     files = {
-        ".kl/config.yaml": "version: 1\n",
-        ".gitignore": "__pycache__/\n.pytest_cache/\n",
         "pytest.ini": "[pytest]\npythonpath = .\n",
         "price.py": PRICE.format(10),
         "shop.py": SESSION + source,
@@ -96,6 +94,14 @@ def recorded(folder: Path, source: str, stores: str, expects: str) -> Checkout:
     repo = checkout(folder, files=files)
     assert repo.pytest("-q").returncode == 0
     return repo
+
+
+def assert_symbols_were_recorded(repo: Checkout) -> None:
+    """A change of what no test executes is transferred only then."""
+    text = (repo.root / "shop.py").read_text()
+    repo.write("shop.py", f"{text}\n\ndef unused():\n    return 1\n")
+    repo.commit()
+    assert repo.kl("verify").returncode == 0
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -149,3 +155,30 @@ def test_a_recording_begins_where_loggers_refer_to_much(
     tracer = Tracer(str(tmp_path), states=states)
     assert tracer.states is not None
     assert not tracer.trouble
+
+
+def test_a_method_may_have_something_else_than_a_function(tmp_path: Path, home: Path) -> None:
+    source = (
+        "from types import MethodType\n\n\nclass Function:\n    def __call__(self, session):\n"
+        "        session.add()\n\n    def __getattr__(self, name):\n"
+        "        raise RuntimeError(name)\n\n\n"
+        "SESSION = Session()\nADD = MethodType(Function(), SESSION)\n\n\n"
+        "def items():\n    return SESSION.items\n"
+    )
+    repo = recorded(tmp_path / "shop", source, "ADD()", "items() == [10]")
+    assert_symbols_were_recorded(repo)
+    repo.write("price.py", PRICE.format(200))
+    repo.commit()
+    assert repo.pytest("-q", "--kl-impacted").returncode == 1
+
+
+def test_a_thread_whose_set_up_fails_ends_no_recording(tmp_path: Path, home: Path) -> None:
+    source = (
+        "import threading\n\n\nclass Local(threading.local):\n    def __init__(self):\n"
+        "        if threading.current_thread() is threading.main_thread():\n"
+        "            raise RuntimeError('for workers')\n        self.limit = price()\n\n\n"
+        "MADE = []\nWORKER = threading.Thread(target=lambda: MADE.append(Local()))\n"
+        "WORKER.start()\nWORKER.join()\n"
+    )
+    repo = recorded(tmp_path / "shop", source, "assert MADE", "len(MADE) == 1")
+    assert_symbols_were_recorded(repo)

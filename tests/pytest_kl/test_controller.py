@@ -32,8 +32,6 @@ def test_a_change_of_what_the_controller_executes_makes_the_tests_run_again(
 ) -> None:
     conftest, tests = BY[way]
     files = {
-        ".kl/config.yaml": "version: 1\n",
-        ".gitignore": "__pycache__/\n.pytest_cache/\n",
         "pytest.ini": "[pytest]\npythonpath = .\naddopts = -p xdist.plugin -n 1\n",
         "shop.py": SETTINGS + "\n\ndef unused():\n    return 1\n",
         "conftest.py": conftest,

@@ -10,6 +10,7 @@ CONFTEST = """
 def pytest_addoption(parser):
     parser.addoption("--fake", action="store_true")
     parser.addoption("--level", default="1")
+    parser.addoption("--klass", default="A")
 """
 DROPPED = ["level 1", "without -o xfail_strict=true", "without -p no:doctest", "without -W error"]
 INI = "[pytest]\naddopts = --level=2 -o xfail_strict=true -p no:doctest -W error\nmarkers =\n    slow\n"
@@ -38,7 +39,8 @@ INI = "[pytest]\naddopts = --level=2 -o xfail_strict=true -p no:doctest -W error
         (("-o", "console_output_style=count", "-o", "log_cli=true", "-o", "addopts=-q"), DROPPED),
         (("--level=2", "-o", "xfail_strict=true", "-p", "no:doctest"), []),
         (("--level=3",), ["level 3"]),
-        (("--fake",), ["fake True"]),
+        (("--fake", "--klass=B"), ["fake True", "klass B"]),
+        (("--kl-strict", "--kl-audit=off", "--kl-unrecorded=none", "--kl-symbols-subprocess"), []),
         (("--runxfail", "--import-mode=importlib"), ["importmode importlib", "runxfail True"]),
         (("-o", "filterwarnings=", "-o", "log_cli=true"), ["-o filterwarnings="]),
         (("-p", "no:threadexception", "-p", "no:randomly"), ["-p no:threadexception"]),

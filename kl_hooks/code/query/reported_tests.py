@@ -84,9 +84,9 @@ def _settings(db: Rows) -> dict[str, Mapping[str, str]]:
 
 def _rust_test(name: str, in_binaries: Mapping[str, str]) -> str:
     """The test that a name in a report means, or its case; empty for none."""
-    from kl_hooks.code.rust.binaries import report_name
+    from kl_hooks.code.rust.modules import identifier
 
-    parts = report_name(name).split("::")
+    parts = identifier(name).split("::")
     for length in range(len(parts), 1, -1):
         test = in_binaries.get("::".join(parts[:length]))
         if test:

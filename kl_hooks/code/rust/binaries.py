@@ -13,22 +13,22 @@ from kl_hooks.code.rust.modules import PACKAGE, identifier, manifest_of, module_
 if TYPE_CHECKING:
     from kl_hooks.code.module_systems import FileView
 
-_KINDS: Final = {
-    "src/bin": "bin/",
-    "tests": "",
-    "examples": "example/",
-    "benches": "bench/",
+_KIND_OF_FOLDER: Final = {
+    "src/bin": "bin",
+    "tests": "test",
+    "examples": "example",
+    "benches": "bench",
 }
-"""The folder of a target that Cargo finds by itself → what comes before its name."""
-_KINDS_OF_TABLES: Final = {"bin": "bin/", "test": "", "example": "example/", "bench": "bench/"}
-"""The table of a target in `Cargo.toml` → the same."""
+"""The folder of a target that Cargo finds by itself → its kind, as the tables of `Cargo.toml` name
+it.
+"""
 
 
 def name_in_report(test: str, view: FileView) -> str:
     """`cart::totals::tests::adds` of `src/totals.rs::tests::adds` in the package `cart`; empty
     where the file is in no binary that a `Cargo.toml` of the repository describes.
 
-    `-` in names of packages and binaries is `_` here; see `report_name`.
+    `-` in names of packages and binaries is `_` here, as of `modules.identifier`.
     """
     path, _, inner = test.partition("::")
     module = module_path(path, view)
@@ -39,11 +39,6 @@ def name_in_report(test: str, view: FileView) -> str:
     if not binary:
         return ""
     return "::".join(filter(None, (binary, outer.replace(".", "::"), inner)))
-
-
-def report_name(name: str) -> str:
-    """A name of a report as `name_in_report` writes it."""
-    return identifier(name)
 
 
 def _binary(root: str, view: FileView) -> str:
@@ -58,12 +53,15 @@ def _binary(root: str, view: FileView) -> str:
         return package
     for kind, name, path in targets_of(settings):
         if posixpath.normpath(path) == inner:
-            return f"{package}::{_KINDS_OF_TABLES[kind]}{name}"
+            return _binary_id(package, kind, name)
     if inner == "src/main.rs":
-        return f"{package}::bin/{package}"
+        return _binary_id(package, "bin", package)
     folder, name = posixpath.split(inner)
     if name == "main.rs":
         folder, name = posixpath.split(folder)
-    if folder in _KINDS:
-        return f"{package}::{_KINDS[folder]}{identifier(name.removesuffix('.rs'))}"
-    return ""
+    kind = _KIND_OF_FOLDER.get(folder, "")
+    return _binary_id(package, kind, identifier(name.removesuffix(".rs"))) if kind else ""
+
+
+def _binary_id(package: str, kind: str, name: str) -> str:
+    return f"{package}::{name}" if kind == "test" else f"{package}::{kind}/{name}"

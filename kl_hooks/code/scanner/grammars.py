@@ -42,7 +42,8 @@ def _language(grammar: str) -> Language:
 
 
 @cache
-def _parser(grammar: str) -> Parser:
+def parser_of(grammar: str) -> Parser:
+    """tree-sitter's parser for a grammar of ours; ImportError where its package is missing."""
     import tree_sitter
 
     return tree_sitter.Parser(_language(grammar))
@@ -87,18 +88,18 @@ def parse(content: bytes, grammar: str) -> tuple[Tree, list[tuple[int, int]]]:
     of a function type that are called `any` or the like, `f<typeof import("m")>()`, `export type *`
     and an escaped quote in the type of a template.
     """
-    tree = _parser(grammar).parse(content)
+    tree = parser_of(grammar).parse(content)
     if not tree.root_node.has_error or grammar == "javascript":
         return tree, []
     if grammar == "rust":
         named = _NAMED_AS_TYPES.sub(lambda match: b"_" * len(match[0]), content)
-        return _parser(grammar).parse(named), []
+        return parser_of(grammar).parse(named), []
     comments = [
         (start, end)
         for start, end, kind in literals_of(tree.root_node, grammar)
         if kind == "comment"
     ]
-    repaired = _parser(grammar).parse(_rewritten(content, comments))
+    repaired = parser_of(grammar).parse(_rewritten(content, comments))
     if _number_of_errors(repaired.root_node) < _number_of_errors(tree.root_node):
         return repaired, comments
     return tree, []

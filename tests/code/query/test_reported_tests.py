@@ -105,7 +105,7 @@ NEXTEST = """<testsuites name="nextest-run"><testsuite name="shop-core">
 def test_an_imported_result_is_shown_with_the_code_that_the_test_calls(
     tmp_path: Path, home: Path
 ) -> None:
-    repo = checkout(tmp_path / "shop", files=FILES | {".kl/config.yaml": "version: 1\n"})
+    repo = checkout(tmp_path / "shop", files=FILES)
     tree = repo.git("rev-parse", "HEAD^{tree}")
 
     def imported(costs: str) -> None:
@@ -136,8 +136,8 @@ def test_an_imported_result_is_shown_with_the_code_that_the_test_calls(
 
 
 def test_names_of_receipts_stay_as_they_were_recorded(tmp_path: Path, home: Path) -> None:
-    repo = checkout(tmp_path / "a", files=FILES | {".kl/config.yaml": "version: 1\n"})
-    other = checkout(tmp_path / "b", files={"x.py": "", ".kl/config.yaml": "version: 1\n"})
+    repo = checkout(tmp_path / "a", files=FILES)
+    other = checkout(tmp_path / "b", files={"x.py": ""})
     report, receipts = tmp_path / "report.xml", tmp_path / "receipts.jsonl"
     report.write_text(NEXTEST.format(costs=""))
     assert other.kl("evidence", "import", "junit", str(report)).stdout.startswith("1 new")
